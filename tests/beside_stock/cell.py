@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-FORBIDDEN = "/no"
-"""Where robots.txt files of the cells forbid pages."""
 ADDON = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
     "MANDELBOT_IDENTITY_WARNINGS": False,
@@ -58,6 +56,11 @@ class World:
     stop_after: int | None = None
     """After how many pages the first run of two is stopped."""
     runs = 1
+    keeps_job = True
+    """Whether several runs have one JOBDIR."""
+    forbidden = "/no"
+    """What the paths begin with that the rules forbid."""
+    lowered_at = 0.0
     workers = 1
     """How many of the add-on share one job; stock Scrapy cannot."""
     joins_after = 0.0
@@ -81,6 +84,8 @@ class World:
         self.got: Counter[str] = Counter()
         """What the spider took for pages, by URL."""
         self.failed: Counter[str] = Counter()
+        self.key: Callable[[Response, str], str] = lambda _response, key: key
+        """What a page is counted as; usually the URL that was asked for first."""
         self.before_run: Callable[[World], None] = lambda _: None
         self.is_page: Callable[[Response], bool] = lambda response: (
             response.status == 200  # noqa: PLR2004
@@ -115,7 +120,7 @@ class CellSpider(scrapy.Spider):
 
     def note(self, response, key: str) -> None:
         if self.world.is_page(response):
-            self.world.got[key] += 1
+            self.world.got[self.world.key(response, key)] += 1
         if self.world.run == 1 and len(self.world.got) == self.world.stop_after:
             raise CloseSpider("stopped")
 
@@ -153,6 +158,8 @@ class Cell:
     """The reason for what it may do more."""
     worse: str = ""
     """Why a bound is not met; the test fails if it is."""
+    also: Callable[[Measured, Measured], str] = lambda _stock, _ours: ""
+    """Returns what else is wrong."""
     needs: str = ""
     """``"redis"``, or nothing."""
 
@@ -168,9 +175,14 @@ class Measured:
     forbidden: int
     seconds: float
     reasons: list[str]
+    world: World
 
     def told(self) -> str:
-        return f"{len(self.pages)} pages, {self.requests} requests, {self.seconds:.0f} s"
+        forbidden = f" ({self.forbidden} forbidden)" if self.forbidden else ""
+        return (
+            f"{len(self.pages)} pages, {self.requests} requests{forbidden},"
+            f" {self.seconds:.0f} s"
+        )
 
 
 def violations(cell: Cell, stock: Measured, ours: Measured, sites: int) -> list[str]:
@@ -193,7 +205,8 @@ def violations(cell: Cell, stock: Measured, ours: Measured, sites: int) -> list[
         broken.append(f"{ours.seconds:.1f} s, not {longest:.1f}")
     if ours.forbidden:
         broken.append(f"{ours.forbidden} requests that the rules forbid")
-    return broken
+    also = cell.also(stock, ours)
+    return [*broken, also] if also else broken
 
 
 def verdict(stock: Measured, ours: Measured) -> str:
@@ -216,20 +229,24 @@ async def measure(
     random.seed(1)
     world = cell.make()
     world.network = network = Network(world.sites, world.proxies)
-    settings = {**SETTINGS, **cell.settings}
+    own = folder / ("addon" if addon else "stock")
+    own.mkdir()
+    settings = {
+        name: value.format(folder=own) if isinstance(value, str) else value
+        for name, value in {**SETTINGS, **cell.settings}.items()
+    }
     settings["DOWNLOAD_HANDLERS"] = dict.fromkeys(
         ["http", "https"], network.handler()
     )
     if addon:
         settings |= {**ADDON, "MANDELBOT_STORE": "memory", **cell.addon}
-        if job:
-            settings["MANDELBOT_JOB"] = job
     else:
         settings.setdefault("ADDONS", {})
-    if world.runs > 1:
-        settings["JOBDIR"] = str(folder / ("addon" if addon else "stock"))
-        if addon:
-            del settings["MANDELBOT_STORE"]  # it is in the job
+    if addon and job:
+        settings["MANDELBOT_JOB"] = job
+    elif world.runs > 1 and world.keeps_job:
+        settings["JOBDIR"] = str(own / "job")
+        settings.pop("MANDELBOT_STORE", None)  # it is in the job
     began = TIME.elapsed()
     reasons = []
     for run in range(1, world.runs + 1):
@@ -240,14 +257,19 @@ async def measure(
         await _crawl(crawlers, world.joins_after)
         reasons += [one.stats.get_value("finish_reason") for one in crawlers]
     pages = Counter(
-        {url: times for url, times in world.got.items() if not _is_forbidden(url)}
+        {
+            url: times
+            for url, times in world.got.items()
+            if not _is_forbidden(url, world)
+        }
     )
     return Measured(
         pages,
         len(network.asked),
-        sum(_is_forbidden(one.url) for one in network.asked),
+        sum(_is_forbidden(one.url, world) for one in network.asked),
         TIME.elapsed() - began,
         reasons,
+        world,
     )
 
 
@@ -283,6 +305,6 @@ def _crawler(world: World, settings: dict[str, Any]) -> Crawler:
     return Crawler(spider, Settings(settings))
 
 
-def _is_forbidden(url: str) -> bool:
+def _is_forbidden(url: str, world: World) -> bool:
     path = urlsplit(url).path
-    return path == FORBIDDEN or path.startswith(f"{FORBIDDEN}/")
+    return path.startswith(world.forbidden) and path != "/robots.txt"

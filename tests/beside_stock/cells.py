@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import faults
+import reported
 import shapes
 
-CELLS = [*shapes.CELLS, *faults.CELLS]
+CELLS = [*shapes.CELLS, *faults.CELLS, *reported.CELLS]
