@@ -1,4 +1,4 @@
-"""How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
+"""How fast mandelbot.robotstxt is, beside its peers, in one run::
 
     pip install protego robotspy jwm.robotstxt gpyrobotstxt fast-robotstxt
     pip install texting-robots-py
@@ -27,9 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.robotparser import RobotFileParser
 
+from mandelbot.robotstxt import RobotsTxt
 from protego import Protego
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -44,12 +44,11 @@ from statistics import median
 
 import scrapy
 from loopback import Serving, hosts, open_more_files, until_input_ends
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
-
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import (

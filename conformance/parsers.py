@@ -96,8 +96,8 @@ def mandelbot(question):
     robots = package.RobotsTxt.parse(octets_of(given, "robots_txt"), dialect=dialect)
     if question["kind"] == "allowed":
         return robots.allowed(question["url"], agent)
-    in_pages = import_module("scrapy_mandelbot.robots.preferences.in_pages")
-    tdmrep = import_module("scrapy_mandelbot.robots.preferences.tdmrep")
+    in_pages = import_module("mandelbot.preferences.in_pages")
+    tdmrep = import_module("mandelbot.preferences.tdmrep")
     page = in_pages.page_usage(given["headers"], octets_of(given, "page"), agent)
     if "tdmrep" in given:
         file = tdmrep.TdmFile.parse(given["tdmrep"].encode())

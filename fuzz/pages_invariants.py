@@ -8,22 +8,17 @@ import zlib
 from datetime import timezone
 from unittest.mock import Mock, patch
 
+from mandelbot.answers.content_codings import UnreadableBodyError
+from mandelbot.answers.content_codings import unpack as unpack_answer
+from mandelbot.answers.retry_after import wait_asked_for
+from mandelbot.dates import IN_SITEMAPS, IN_TAGS, read_date
+from mandelbot.robotstxt.times import RequestRate, TimeWindow, rate_at, read_delay
+from mandelbot.sitemaps import SitemapReader, unpacking
+from mandelbot.tags import robot_tags
 from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
-from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
-from scrapy_mandelbot.politeness.retry_after import wait_asked_for
-from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.robots.robotstxt.times import (
-    RequestRate,
-    TimeWindow,
-    rate_at,
-    read_delay,
-)
-from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
-from scrapy_mandelbot.robots.tags import robot_tags
 from scrapy_mandelbot.store.rows import pack, unpack
 
 NOW = 1_700_000_000.0

@@ -11,11 +11,10 @@ from typing import Any
 from unittest.mock import patch
 
 import robotstxt_reference as reference
-
-from scrapy_mandelbot.robots.fix import prove
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt, decider, index
-from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
-from scrapy_mandelbot.robots.robotstxt.paths import read_url
+from mandelbot.fix import prove
+from mandelbot.robotstxt import RobotsTxt, decider, index
+from mandelbot.robotstxt.dialects import DIALECTS
+from mandelbot.robotstxt.paths import read_url
 
 ROBOTS = ("bot", "b-t", "other")
 PATHS = ("/", "/a", "/a/b?c", "/robots.txt", "/index.html", "/%C3%A9")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.robots.preferences.in_pages import page_usage, stated_terms
-from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
-from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.preferences.in_pages import page_usage, stated_terms
+from mandelbot.preferences.statements import CATEGORIES
+from mandelbot.preferences.tdmrep import TdmFile, with_tdm_file
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 AGENTS = ("Examplebot", "GPTBot", "*")
 URLS = ("https://example.com/a/b", "/ai-ok/x", "https://example.com/")

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from cases import google
 from corpus import CORPUS, read_files, read_verdicts
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from mandelbot.robotstxt import RobotsTxt
 
 PASSED_OVER = (b"# ", b"x-", b"X-Note: ", b"  \t#")
 ENDS = (b"\n", b"\r\n", b"\r")

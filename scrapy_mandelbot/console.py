@@ -9,18 +9,18 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted
+from mandelbot.origins import site_named
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.robots.origins import site_named
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import RobotsTxt
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.status import CrawlStatus
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 _REASON = "paused manually"
 

@@ -8,13 +8,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from mandelbot import Dialect
+from mandelbot.robotstxt import DIALECTS
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.politeness.pace import PacePolicy
-from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
 
 

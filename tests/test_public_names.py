@@ -25,7 +25,7 @@ def test_no_other_name_is():
 def test_the_parsers_need_no_scrapy():
     """Who only reads robots.txt files or sitemaps does not wait for Scrapy and Twisted."""
     code = (
-        "import sys; from scrapy_mandelbot import RobotsTxt, SitemapReader;assert"
+        "import sys; from mandelbot import RobotsTxt, SitemapReader;assert"
         " RobotsTxt.parse(b'User-agent: *\\nDisallow: /x').allowed('/y', 'bot');assert"
         " not list(SitemapReader('http://example.com/').feed(b''));sys.exit(any(name.split('.')[0]"
         " in {'scrapy', 'twisted'} for name in sys.modules))"
@@ -36,7 +36,7 @@ def test_the_parsers_need_no_scrapy():
 def test_who_only_decides_does_not_load_the_checks():
     """Findings and the corrected file are imported when they are first asked for."""
     code = (
-        "import sys; from scrapy_mandelbot import RobotsTxt;"
+        "import sys; from mandelbot import RobotsTxt;"
         "RobotsTxt.parse(b'User-agent: *').allowed('/y', 'bot');"
         "sys.exit(any('.robotstxt.lint' in name for name in sys.modules))"
     )

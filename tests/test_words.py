@@ -37,10 +37,10 @@ _SOURCE = "DeviantArt on its tag noai, 11 November 2022"
 ALLOWED: dict[tuple[str, str], str] = {
     ("docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
     (
-        "scrapy_mandelbot/robots/preferences/statements.py",
+        "mandelbot/preferences/statements.py",
         "Tell AI datasets they can",
     ): _SOURCE,
-    ("scrapy_mandelbot/robots/tags/directives.py", '"Tell AI datasets'): _SOURCE,
+    ("mandelbot/tags/directives.py", '"Tell AI datasets'): _SOURCE,
     ("scrapy_mandelbot/job/feeds.py", "file.tell()"): "Python, io",
 }
 """Quotations: a file and the quoted text, with its source. Twenty at most."""

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_sf
-
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, joined
-from scrapy_mandelbot.commands.sources import errors_at, write_file
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import errors_at, write_file
+from mandelbot.formatting import shown
+from mandelbot.robotstxt.agents import product_tokens
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -47,8 +46,8 @@ except ImportError:
     raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.fetch import Fetched
-    from scrapy_mandelbot.commands.invocation import Invocation
+    from mandelbot.cli.fetch import Fetched
+    from mandelbot.cli.invocation import Invocation
 
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
 _TAG = "http-message-signatures-directory"

@@ -12,21 +12,22 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, stored_report
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError
+from mandelbot.formatting import without_credentials
+
+from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.commands.project_verbs import open_store
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
+    from mandelbot.cli.invocation import Invocation
     from scrapy.settings import Settings
-
-    from scrapy_mandelbot.commands.invocation import Invocation
 
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests

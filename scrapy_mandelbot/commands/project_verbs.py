@@ -10,20 +10,22 @@ from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import Url
+from mandelbot.formatting import columns, without_credentials
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, joined, stored_report
-from scrapy_mandelbot.commands.sources import Url
+from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
-from scrapy_mandelbot.robots.formatting import columns, without_credentials
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.invocation import Invocation
+    from mandelbot.cli.invocation import Invocation
+
     from scrapy_mandelbot.store.contract import Store
 
 _MOST_LOGGED = 1_000  # records of a store

@@ -34,7 +34,7 @@ class Command(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the verb, and print a help or a usage error."""
-        from scrapy_mandelbot.commands.cli import parse  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import parse  # noqa: PLC0415 - it is not cheap
 
         super().process_options(args, opts)
         help_wanted = ["--help"] if opts.help else []
@@ -42,6 +42,6 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - Scrapy's interface
         """Run the verb."""
-        from scrapy_mandelbot.commands.cli import run  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import run  # noqa: PLC0415 - it is not cheap
 
         self.exitcode = run(self._parsed, self.settings)

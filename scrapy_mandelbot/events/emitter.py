@@ -11,13 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.formatting import (
-    clock_time,
-    counted,
-    moment,
-    printable,
-    shown,
-)
+from mandelbot.formatting import clock_time, counted, moment, printable, shown
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exporters import (
     CsvItemExporter,
     JsonItemExporter,
@@ -43,7 +44,6 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -24,7 +25,6 @@ from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.takeover import take_over
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -19,6 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from mandelbot.formatting import clock_time
+from mandelbot.origins import site_of
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -35,8 +37,6 @@ from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import fingerprint_number
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.robots.formatting import clock_time
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.meaning import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
+
     from scrapy_mandelbot.politeness.site_state import Site
 
 

@@ -25,8 +25,9 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
+from mandelbot.formatting import duration, rate_text
+
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
-from scrapy_mandelbot.robots.formatting import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading

@@ -8,14 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
+from mandelbot.formatting import clock_time, counted, duration, shown
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.robots.formatting import clock_time, counted, duration, shown
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mandelbot.formatting import iso_time, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -28,7 +29,6 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
-from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:

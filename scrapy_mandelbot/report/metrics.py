@@ -24,6 +24,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from mandelbot.origins import DEFAULT_PORTS, host_of
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
@@ -31,7 +32,6 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import in_order
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import Survey, waiting_elsewhere
-from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 from scrapy_mandelbot.settings.values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.formatting import shown
+from mandelbot.origins import site_of, without_user
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
@@ -22,8 +24,6 @@ from scrapy_mandelbot.report.samples import (
     UsageRecord,
 )
 from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, SiteRecord
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import site_of, without_user
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -14,6 +14,8 @@ from math import floor, inf, log2
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mandelbot.formatting import duration
+
 from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.samples import (
     PauseRecord,
@@ -24,7 +26,6 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
-from scrapy_mandelbot.robots.formatting import duration
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord

@@ -13,14 +13,9 @@ from enum import Enum
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from mandelbot.formatting import clock_time, columns, counted, moment, shown
+
 from scrapy_mandelbot.politeness.pause import PauseState
-from scrapy_mandelbot.robots.formatting import (
-    clock_time,
-    columns,
-    counted,
-    moment,
-    shown,
-)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import columns, counted, moment, rate_text, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -16,13 +17,6 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.events.emitter import has_handler
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.robots.formatting import (
-    columns,
-    counted,
-    moment,
-    rate_text,
-    shown,
-)
 from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:

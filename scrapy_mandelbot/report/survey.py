@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import moment
+
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
@@ -20,7 +22,6 @@ from scrapy_mandelbot.report.status import (
     Why,
     held,
 )
-from scrapy_mandelbot.robots.formatting import moment
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.origins import site_of
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
@@ -19,7 +20,6 @@ from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 

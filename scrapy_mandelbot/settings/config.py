@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mandelbot.answers.outcome import PAUSE_STATUSES, OutcomePolicy
+from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
-from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import Dialect
     from scrapy.pqueues import ScrapyPriorityQueue
     from scrapy.settings import BaseSettings
-
-    from scrapy_mandelbot.robots.robotstxt import Dialect
 
 
 def _setting(
@@ -246,7 +245,7 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
 

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from mandelbot.formatting import without_credentials
+from mandelbot.origins import site_of
+from mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
-
-from scrapy_mandelbot.robots.formatting import without_credentials
-from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -307,7 +306,7 @@ def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    from scrapy_mandelbot.robots.dates import read_date  # noqa: PLC0415 -- few set it
+    from mandelbot.dates import read_date  # noqa: PLC0415 -- few set it
 
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
@@ -339,9 +338,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
         named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from scrapy_mandelbot.robots.preferences.statements import (  # noqa: PLC0415
-        CATEGORIES,
-    )
+    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
 
     if not isinstance(named, Iterable):
         named = [None]

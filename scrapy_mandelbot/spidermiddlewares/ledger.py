@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
+from mandelbot.formatting import counted, moment, shown
+from mandelbot.origins import without_user
+from mandelbot.preferences.statements import answers_of
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.robots.formatting import counted, moment, shown
-from scrapy_mandelbot.robots.origins import without_user
-from scrapy_mandelbot.robots.preferences.statements import answers_of
 
 if TYPE_CHECKING:
+    from mandelbot.preferences.statements import Statement, Usage
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
-    from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
     from scrapy_mandelbot.spidermiddlewares.preference_files import SiteTdm
 
 TEXT_LIMIT = 2_048

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot.preferences.statements import NOTHING_SAID, Usage
+from mandelbot.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
-from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.store.memory import Recent
 

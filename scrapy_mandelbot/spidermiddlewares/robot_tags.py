@@ -7,6 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
+from mandelbot.origins import site_of, without_user
+from mandelbot.preferences import TERMS_STATUSES
+from mandelbot.tags import RobotTag, RobotTags, robot_tags
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
@@ -17,9 +20,6 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.origins import site_of, without_user
-from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
-from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class RobotTagsMiddleware:
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         # Few crawls meet one.
-        from scrapy_mandelbot.politeness.meaning import terms_of  # noqa: PLC0415
+        from mandelbot.answers.meaning import terms_of  # noqa: PLC0415
 
         terms = terms_of(response.status, response.headers)
         if terms is None:

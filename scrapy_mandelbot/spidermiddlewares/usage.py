@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.formatting import counted
+from mandelbot.preferences.in_pages import HEADERS_READ, page_usage
+from mandelbot.preferences.statements import NOTHING_SAID, Usage
+from mandelbot.preferences.tdmrep import with_tdm_file
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
@@ -14,20 +18,15 @@ from scrapy.http import HtmlResponse
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, page_usage
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
-from scrapy_mandelbot.robots.preferences.tdmrep import with_tdm_file
 from scrapy_mandelbot.settings.values import SettingsError, fail_cleanly
 from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
 from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:
+    from mandelbot.preferences.statements import Statement
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
-
-    from scrapy_mandelbot.robots.preferences.statements import Statement
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)

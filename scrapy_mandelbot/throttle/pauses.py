@@ -8,11 +8,11 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.outcome import Failure
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import may_ask_again

@@ -8,9 +8,8 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.fix import READERS, correct
 from webs import Answer
-
-from scrapy_mandelbot.robots.fix import READERS, correct
 
 STAR = "User-agent: *\n"
 SITEMAP = "https://example.com/s/sitemap.xml"

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.findings import FINDINGS, Severity
 from webs import Answer
-
-from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
@@ -416,7 +415,7 @@ def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path
 WITHOUT_SCRAPY = """
 import resource, sys, sysconfig
 site = sysconfig.get_paths()["purelib"]
-from scrapy_mandelbot.robots.__main__ import main
+from mandelbot.__main__ import main
 code = main(["check", "wrong/robots.txt", "--full"])
 seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 loaded = {name.partition(".")[0] for name, one in sys.modules.items()

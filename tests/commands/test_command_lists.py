@@ -8,11 +8,10 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.cli.output.rules_in_force import MOST_NAMED
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
 from webs import Answer
-
-from scrapy_mandelbot.commands.output.rules_in_force import MOST_NAMED
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 
 BODY = b"""\
 User-agent: *

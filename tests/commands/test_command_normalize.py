@@ -6,9 +6,8 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.fix import READERS
 from webs import Answer
-
-from scrapy_mandelbot.robots.fix import READERS
 
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
@@ -216,10 +215,9 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
 
     No file does this: the rewriter is broken here.
     """
+    from mandelbot.fix import Rewritten, correction
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
-
-    from scrapy_mandelbot.robots.fix import Rewritten, correction
 
     broken = "User-agent: *\nDisallow: /\n"
     monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))

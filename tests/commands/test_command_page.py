@@ -15,15 +15,15 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.utils
 import pytest
+from mandelbot.cli.output import sitemaps_report as sitemaps
+from mandelbot.cli.output.fix_report import corrected
+from mandelbot.cli.output.rules_in_force import Rules
+from mandelbot.cli.verbs import VERBS
+from mandelbot.fix import correct, prove
 from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.commands.output.fix_report import corrected
-from scrapy_mandelbot.commands.output.rules_in_force import Rules
-from scrapy_mandelbot.robots.fix import correct, prove
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.cli.invocation import WITHOUT_PROJECT
+from mandelbot.cli.verbs import VERBS
 from scrapy.settings import Settings
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
 from scrapy_mandelbot.commands import robots as command
-from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.commands.invocation import WITHOUT_PROJECT
 from scrapy_mandelbot.settings.config import Config
 
 ROOT = Path(__file__).parents[2]
@@ -320,14 +320,14 @@ def test_a_misspelt_verb_gets_a_suggestion(robots, word, meant):
 
 WITHOUT_SCRAPY = """
 import sys
-from scrapy_mandelbot.robots.__main__ import main
+from mandelbot.__main__ import main
 code = main(sys.argv[1:])
 sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
 """
 
 
 def without_scrapy(tmp_path, *arguments):
-    """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
+    """Run ``python -m mandelbot``; exit code 9: it imported Scrapy."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
     return subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False
@@ -345,7 +345,7 @@ def without_scrapy(tmp_path, *arguments):
 )
 @ensureDeferred
 async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, says):
-    """By ``python -m scrapy_mandelbot.robots``, with an agent of its own."""
+    """By ``python -m mandelbot``, with an agent of its own."""
     web = webs()
     body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
     web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})

@@ -13,15 +13,14 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.cli.output import TerminalStyle, check_report, fix_report
+from mandelbot.cli.output.rules_in_force import Rules
+from mandelbot.findings import FINDINGS, lint
+from mandelbot.fix import READERS, correct, normalize
+from mandelbot.fix.questions import SITE, probes
+from mandelbot.formatting import duration
+from mandelbot.robotstxt import RobotsTxt
 from webs import Answer, Closed, html, site
-
-from scrapy_mandelbot.commands.output import TerminalStyle, check_report, fix_report
-from scrapy_mandelbot.commands.output.rules_in_force import Rules
-from scrapy_mandelbot.robots.fix import READERS, correct, normalize
-from scrapy_mandelbot.robots.fix.questions import SITE, probes
-from scrapy_mandelbot.robots.formatting import duration
-from scrapy_mandelbot.robots.lint import FINDINGS, lint
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 STAR = "User-agent: *\n"
 TODAY = ("mandelbot", "rfc9309", "google", "protego")

@@ -54,7 +54,7 @@ A part
 Another part
 ------------
 
-.. autoclass:: scrapy_mandelbot.RobotsTxt
+.. autoclass:: mandelbot.RobotsTxt
    :members: parse
 """
 OTHER = "Refusals\n========\n\nA site that answers 503 is paused.\n"

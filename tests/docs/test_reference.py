@@ -7,6 +7,8 @@ import re
 import textwrap
 
 import scrapy
+from mandelbot.answers import outcome
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from pages import ROOT, names, page
 from scrapy.settings import Settings
 
@@ -14,8 +16,6 @@ import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.addon import COMPONENTS
 from scrapy_mandelbot.events import EVENTS
-from scrapy_mandelbot.politeness import outcome
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.report.summary import HEADER
 from scrapy_mandelbot.settings.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS

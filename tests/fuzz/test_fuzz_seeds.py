@@ -9,8 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from mandelbot.robotstxt import RobotsTxt
 
 FUZZ = Path(__file__).parents[2] / "fuzz"
 

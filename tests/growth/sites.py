@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from mandelbot import origins
+from mandelbot.answers import inside, retry_after
+from mandelbot.robotstxt import RobotsTxt
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.politeness import faults, inside, pace, retry_after
-from scrapy_mandelbot.robots import origins
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.politeness import faults, pace
 
 _RATE_LIMITS = {
     "policies": repeated(b'"a";r=0;t=1, '),

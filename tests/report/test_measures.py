@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 from clocks import MIDNIGHT as NOW
+from mandelbot.formatting import moment
 
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.report.metrics import (
@@ -19,7 +20,6 @@ from scrapy_mandelbot.report.metrics import (
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
-from scrapy_mandelbot.robots.formatting import moment
 
 SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())

@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from clocks import MIDNIGHT as NOW
 from flights import follow
+from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
@@ -21,7 +22,6 @@ from scrapy_mandelbot.report.status import (
     held,
     limit_text,
 )
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 SITE = "https://example.com"
 

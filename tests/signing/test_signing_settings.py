@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PrivateFormat,
 )
+from mandelbot.cli.output import UnavailableError
 from scrapy.settings import Settings
 from verifying import AGENT, DIRECTORY, pem
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.downloadermiddlewares.signing import agent_url, read_signer
 from scrapy_mandelbot.settings.config import Config
 

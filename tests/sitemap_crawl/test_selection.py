@@ -8,8 +8,8 @@ import re
 
 import pytest
 import scrapy
+from mandelbot import SitemapReader
 
-from scrapy_mandelbot import SitemapReader
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection, entry_data
 
 PAGE = "https://example.com/page"

@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind, RobotsTxt
 from scrapy.exceptions import CloseSpider
 from webs import Answer, Closed, html
-
-from scrapy_mandelbot import OutcomeKind, RobotsTxt
 
 
 def site(webs):

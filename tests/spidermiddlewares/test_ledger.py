@@ -14,6 +14,7 @@ from hashlib import sha256
 import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
+from mandelbot import RobotsTxt
 from pages import page
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
@@ -32,7 +33,7 @@ from test_usage import (
 )
 from webs import Answer
 
-from scrapy_mandelbot import RobotsTxt, SettingsError
+from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot.spidermiddlewares.ledger import (
     MOST_TERMS,
     TEXT_LIMIT,

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import RobotTag
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
-
-from scrapy_mandelbot import RobotTag
 
 PAST, FUTURE = "25 Jun 2010 15:00:00 PST", "Tue, 25 Jun 2999 15:00:00 PST"
 

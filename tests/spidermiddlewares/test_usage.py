@@ -8,9 +8,8 @@ import json
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.preferences.statements import Usage
 from webs import Answer
-
-from scrapy_mandelbot.robots.preferences.statements import Usage
 
 AGENT = {"USER_AGENT": "Examplebot/1.0 (+https://example.com)"}
 ROBOTS = b"""\
@@ -495,7 +494,7 @@ def test_usage_in_meta_can_be_kept_with_a_job():
     """JOBDIR pickles the meta of a request that a spider copied it to."""
     import pickle
 
-    from scrapy_mandelbot.robots.preferences.in_pages import page_usage
+    from mandelbot.preferences.in_pages import page_usage
 
     usage = page_usage([("Content-Usage", "train-ai=n")], b"", "a")
     assert pickle.loads(pickle.dumps(usage)) == usage

@@ -38,10 +38,10 @@ IMPORTED = (
     "scrapy.core.downloader.handlers.datauri",
     "scrapy.crawler",
     "scrapy_mandelbot.addon",
-    "scrapy_mandelbot.commands.cli",
+    "mandelbot.cli.verbs",
     "scrapy_mandelbot.downloadermiddlewares",
     "scrapy_mandelbot.job.sqlite_job",
-    "scrapy_mandelbot.commands.output.robots_page",
+    "mandelbot.cli.output.robots_page",
     "scrapy_mandelbot.spidermiddlewares.robot_tags",
     "scrapy_mandelbot.store.sqlite",
 )

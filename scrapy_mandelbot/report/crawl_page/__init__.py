@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_mandelbot.report import pages
-from scrapy_mandelbot.robots.formatting import counted, duration, number, without_zone
+from mandelbot import pages
+from mandelbot.formatting import counted, duration, number, without_zone
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
