@@ -213,7 +213,7 @@ class Crawl:
         return self.throttle.pauses.network_failed(self.sites.of(name))
 
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
-        """Take hosts for dead whose last try is left, if all of these are such hosts."""
+        """Take hosts for dead whose last try is left, if all of them are such."""
         fetcher = self.fetcher
         if not all(fetcher.is_in_last_wait(site.name) for site in sites):
             return False

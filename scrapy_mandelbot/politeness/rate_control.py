@@ -80,8 +80,10 @@ class Mode(Enum):
 class RateControl:
     """The rate of a site after a pause, and what its refusals say.
 
-    ``now`` is in seconds. Args: good: when those requests were sent which it answered
-    well lately.
+    ``now`` is in seconds.
+
+    Args:
+        good: when those requests were sent which it answered well lately.
     """
 
     def __init__(self, good: Iterable[float] = ()) -> None:

@@ -21,6 +21,7 @@ from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.throttle.peers import Peers
 
 if TYPE_CHECKING:
+    from mandelbot.answers.outcome import Failure
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 

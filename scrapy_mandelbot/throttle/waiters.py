@@ -64,7 +64,7 @@ class Waiters:
             ends_at = flight.waits_since + self._longest
         if ends_at <= now or engine.is_closing(self._crawler):
             return False
-        released = Deferred()
+        released: Deferred[bool] = Deferred()
         self._waiters.setdefault(flight.site, {})[flight] = released
         self._timers.set(flight, ends_at, partial(self.release, may_go=False))
         self._timers.set(self, now + _LOOK_AGAIN, self._check_now)

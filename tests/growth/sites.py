@@ -55,7 +55,7 @@ _URLS = {
 
 
 def _windows(template):
-    """Return the shape of a line for one part of the day after another, no two alike."""
+    """Return the shape of a line for successive parts of the day, all different."""
 
     def make(size):
         lines = [b"User-agent: *\nRobot-version: 2.0\n"]

@@ -12,14 +12,16 @@ from cases import deliveries, findings, findings_elsewhere
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mandelbot.cli.output import check_report
-from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
-from mandelbot.findings.syntax import ROBOT_NAMES, Spelling
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from tables import each_row
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
+
+from mandelbot.cli.output import check_report
+from mandelbot.cli.output.rules_in_force import Rules
+from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
+from mandelbot.findings.agent_checks import ROBOT_NAMES
+from mandelbot.findings.spelling import Spelling
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 
 def codes(text):
@@ -296,7 +298,7 @@ SECONDS = 10.0
     ],
 )
 def test_no_file_is_slow_to_check(name):
-    """Checks are linear, whatever the bytes; the limit is several times what is needed."""
+    """Checks are linear, whatever the bytes; the limit is several times the need."""
     start = time.process_time()
     found = lint(EVIL_HERE[name], max_bytes=700_000)
     assert time.process_time() - start < SECONDS

@@ -6,10 +6,7 @@ Needs no Scrapy.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
+from typing import Any, NamedTuple
 
 _MOST_CODINGS = 4  # of one body; more is an attack
 
@@ -17,8 +14,8 @@ _MOST_CODINGS = 4  # of one body; more is an attack
 class UnreadableBodyError(ConnectionError):
     """The response cannot be decoded; it counts as a lost connection."""
 
-    packed: Response | None = None
-    """The response, if its Content-Encoding is wrong."""
+    packed: Any = None
+    """The response of a framework, if its Content-Encoding is wrong."""
 
 
 class UnknownCodingError(UnreadableBodyError):

@@ -12,7 +12,7 @@ from mandelbot.robotstxt.grammar import grammar_of
 if TYPE_CHECKING:
     from mandelbot.findings import Finding
     from mandelbot.preferences.in_robots_txt import FilePreferences, Preference
-    from mandelbot.preferences.statements import Usage
+    from mandelbot.preferences.statements import Statement, Usage
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
     from mandelbot.robotstxt.times import RequestRate, TimeWindow
@@ -24,10 +24,15 @@ CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the
 
 
 class RobotsTxt:
-    """A robots.txt, read in one dialect.
+    r"""A robots.txt, read in one dialect.
 
     An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a
     sequence of these in order of preference. A `url` is absolute or a path.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.allowed("https://example.com/paper.pdf", "Examplebot/1.0")
+    False
     """
 
     LARGE: ClassVar = 32_000
@@ -126,16 +131,17 @@ class RobotsTxt:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = self._grammar.names_of(key)
-            decider = self._deciders.get(names) or Decider(
-                self._body, self._grammar, names
-            )
-            self._deciders[names] = self._deciders[key] = decider
+            decider = self._deciders.get(names)
+            if decider is None:
+                decider = Decider(self._body, self._grammar, names)
+            self._deciders[names] = decider
+            self._deciders[key] = decider
         return decider
 
     # Other lines for an agent.
 
     def crawl_delay(self, agent: Agent) -> float | None:
-        """Return the agent's Crawl-delay in seconds, the longest of several, or None."""
+        """Return the agent's longest Crawl-delay in seconds, or None."""
         return max(self._decider(agent).times("crawl-delay"), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
@@ -154,7 +160,7 @@ class RobotsTxt:
         return tuple(value for _, value in self.group_lines("comment", agent) if value)
 
     def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
-        """Return number and value of each line with this lower-case field for the agent.
+        """Return number and value of each line of the agent with a lower-case field.
 
         Values are as written, whether readable or not.
         """
@@ -174,13 +180,17 @@ class RobotsTxt:
         file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
             return Usage((), file.licenses, is_crawlable=False)
-        said = self._decider(agent).preferences.of(url) if file.has_lines else ()
+        said: tuple[Statement, ...] = ()
+        if file.has_lines:
+            said = self._decider(agent).preferences.of(url)
         for token in file.tokens_beside(agent) if file.tokens else ():
             if not self.allowed(url, token):
                 said += file.tokens[token] or file.refusals(
                     token, self.verdict(url, token).rule
                 )
-        return Usage(said, file.licenses) if said or file.licenses else NOTHING_SAID
+        if said or file.licenses:
+            return Usage(said, file.licenses)
+        return NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines for the agent, in order."""
