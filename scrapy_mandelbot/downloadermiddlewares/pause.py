@@ -304,6 +304,8 @@ class PauseMiddleware:
                 is_down = flight.site.is_silent(
                     flight, page, throttle.now(), is_certain=is_certain
                 )
+                if throttle.pauses.network_failed(flight.site):
+                    is_down = True
             is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)

@@ -71,6 +71,12 @@ PROLONGED = Event(
     " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
+NETWORK_DOWN = _warning(
+    "No site answers since %(since)s: is the network up? Until %(until)s nothing is"
+    " counted against a site.",
+    stats=("mandelbot/network/down",),
+)
+NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )

@@ -22,6 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -332,7 +333,18 @@ class InFlight:
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
+            elif self._is_late(site, flight):
+                self._lost(flight)  # another request may be the probe
+                lost = True
         return lost
+
+    def _is_late(self, site: Site, flight: Flight) -> bool:
+        """Note that a probe takes too long; return whether it does."""
+        for pause in pauses_of(site):
+            if pause.probe is flight and late_at(site, pause) <= self._now():
+                pause.late_probes += 1
+                return True
+        return False
 
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back."""

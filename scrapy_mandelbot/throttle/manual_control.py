@@ -112,7 +112,7 @@ class ManualControl:
         # the store would have the others wait, and this one too
         if throttle.has_leases:
             throttle.peers.put_pause(name, None)
-        self._update(site)
+        throttle.pauses.look_again(site)
         return True
 
     def give_up_all(self, reason: str) -> None:
@@ -128,12 +128,7 @@ class ManualControl:
                     throttle.pauses.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
-            self._update(site)
-
-    def _update(self, site: Site) -> None:
-        for queue in self._throttle.in_flight.queues:
-            queue.end_delays(site)
-        self._throttle.update(site)
+            throttle.pauses.look_again(site)
 
 
 SITES_PAUSED = "sites_paused"

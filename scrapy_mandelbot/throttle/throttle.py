@@ -17,6 +17,8 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
+from scrapy_mandelbot.politeness.network import Network
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.leases import Leases
@@ -69,6 +71,10 @@ class Throttle:
         """Whether the requests of a site that is given up stay in the queue, for the
         next run.
         """
+        total = config.pause_total
+        patience = config.pause_policy.in_all() if total is None else total
+        self.network = Network(patience)
+        """Whether the crawl itself is cut off."""
         # Without a next run, what was not refused twice is sent once more.
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
@@ -89,6 +95,7 @@ class Throttle:
             events_,
             self.sites,
             self.in_flight,
+            self.network,
             self.peers.put_pause,
             clock.now,
             self.update,
@@ -154,7 +161,10 @@ class Throttle:
         if decision is not GO:
             if decision.wait is Wait.TURN and flight is None:
                 self._note_wait(site, now)
-            self.timers.set(site, decision.until)
+            until = decision.until
+            if until == inf:  # until the probe has its answer, or takes too long
+                until = min(late_at(site, pause) for pause in pauses_of(site))
+            self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
             self._note_leases(site)
@@ -292,6 +302,8 @@ class Throttle:
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
+        if self.network.silent:
+            self.pauses.network_answers(flight.sent_at)
         if site.is_timed:
             site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
