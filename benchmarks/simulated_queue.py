@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from laws import Crawl
 
 
+def _url_of(page):
+    return page.url.encode()
+
+
 class Page:
     """A request."""
 
@@ -34,7 +38,7 @@ class Page:
 
 
 class SiteAndQueue:
-    """What the queue, the throttle and the middlewares do, with no crawl around them."""
+    """What queue, throttle and middlewares do, with no crawl around them."""
 
     def __init__(self, crawl: Crawl) -> None:
         self.crawl = crawl
@@ -73,10 +77,11 @@ class SiteAndQueue:
         number = 0
         if most > 1:
             pages = map(Page, queue)
-            page_of = lambda page: page.url.encode()
-            chosen, _ = look_for_probe(
-                site, lambda more: list(islice(pages, more)), page_of, most, self._check
-            )
+
+            def more_pages(number):
+                return list(islice(pages, number))
+
+            chosen, _ = look_for_probe(site, more_pages, _url_of, most, self._check)
             if chosen is None:
                 return None
             number = chosen

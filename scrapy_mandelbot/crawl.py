@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
@@ -18,7 +19,6 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
@@ -213,7 +213,7 @@ class Crawl:
         return self.throttle.pauses.network_failed(self.sites.of(name))
 
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
-        """Take hosts for dead whose last try is left, if all of these are such."""
+        """Take hosts for dead whose last try is left, if all of them are such."""
         fetcher = self.fetcher
         if not all(fetcher.is_in_last_wait(site.name) for site in sites):
             return False

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.meaning import (
+    GOES_BACK,
+    NOTHING,
+    Kind,
+    ResponseMeaning,
+    meaning_of,
+)
+from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
@@ -18,18 +27,9 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
-from scrapy_mandelbot.politeness.meaning import (
-    GOES_BACK,
-    NOTHING,
-    Kind,
-    ResponseMeaning,
-    meaning_of,
-)
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
@@ -439,7 +439,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
+    from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site

@@ -10,6 +10,11 @@ from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.meaning import NOTHING
+from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot.formatting import shown
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -21,12 +26,7 @@ from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unread
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.meaning import NOTHING
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -1,6 +1,6 @@
 """Signs requests, so that a site can verify the crawler.
 
-With HTTP Message Signatures (RFC 9421), by the profile of Web Bot Auth
+Source: HTTP Message Signatures (RFC 9421), with the profile of Web Bot Auth
 (draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
 
 A request is signed as it leaves, after all middlewares and the download slot, and the
@@ -29,12 +29,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
+from mandelbot.dates import IN_TAGS, read_date
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, fail_cleanly
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -324,8 +324,9 @@ class SigningMiddleware:
         }
         components[f'"signature-agent";key="{label}"'] = f'"{self._agent}"'
         created = int(self._now()) - _SKEW
-        parameters = f";created={created};expires={created + LIFETIME}"
-        parameters += f';keyid="{self._signer.keyid}"'
+        keyid = self._signer.keyid
+        expires = created + LIFETIME
+        parameters = f';created={created};expires={expires};keyid="{keyid}"'
         if nonce:
             parameters += f";nonce={http_sf.ser(nonce)}"
         signed = self._signer.sign(

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
-
-from scrapy_mandelbot import engine
-from scrapy_mandelbot.fetching.content_codings import (
+from mandelbot.answers.content_codings import (
     ACCEPTED,
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
     unpack,
 )
-from scrapy_mandelbot.fetching.failures import TruncatedError, failure_of
-from scrapy_mandelbot.politeness.outcome import SILENT, whole_lines
+from mandelbot.answers.failures import TruncatedError, failure_of
+from mandelbot.answers.outcome import SILENT, whole_lines
+from scrapy.exceptions import IgnoreRequest, StopDownload
+
+from scrapy_mandelbot import engine
 
 if TYPE_CHECKING:
     from scrapy import Request

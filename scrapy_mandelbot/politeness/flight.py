@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.meaning import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
+
     from scrapy_mandelbot.politeness.site_state import Site
 
 

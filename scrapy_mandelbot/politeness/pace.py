@@ -22,9 +22,9 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
-    from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow
+    from mandelbot.robotstxt import RobotsTxt
+    from mandelbot.robotstxt.robots_txt import Agent
+    from mandelbot.robotstxt.times import RequestRate, TimeWindow
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
 _MINUTES = 1_440  # of a day
@@ -198,9 +198,7 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from scrapy_mandelbot.robots.robotstxt.times import (  # noqa: PLC0415 -- where paced
-        READERS,
-    )
+    from mandelbot.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
 
     return sorted(
         number

@@ -24,13 +24,14 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
+from mandelbot.formatting import duration, rate_text
+
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 from scrapy_mandelbot.politeness.slow_limit_estimator import (
     BELOW,
     CONCLUSIVE,
     SlowLimitEstimator,
 )
-from scrapy_mandelbot.robots.formatting import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -108,8 +109,10 @@ class _Run:
 class RateControl:
     """The rate of a site after a pause, and what its refusals say.
 
-    ``now`` is in seconds. Args: good: when those requests were sent which it answered
-    well lately.
+    ``now`` is in seconds.
+
+    Args:
+        good: when those requests were sent which it answered well lately.
     """
 
     def __init__(self, good: Iterable[float] = ()) -> None:

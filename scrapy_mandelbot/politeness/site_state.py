@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import clock_time
+
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
@@ -20,7 +22,6 @@ from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
-from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Section

@@ -12,7 +12,7 @@ from math import inf
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.robots.origins import host_of
+from mandelbot.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.origins import site_of
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
@@ -21,7 +22,6 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.scheduling.round_robin import (
     PAST_PAUSES,
     QueueParts,
@@ -455,7 +455,7 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_queue(self) -> SubQueue | None:  # noqa: C901 -- a call less for each page
+    def _next_queue(self) -> SubQueue | None:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight

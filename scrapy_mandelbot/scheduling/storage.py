@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from mandelbot.formatting import counted, shown
+
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from scrapy import Request

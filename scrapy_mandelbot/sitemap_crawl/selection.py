@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.sitemaps import SitemapReader
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.download_limits import CITED
-from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
+    from mandelbot.sitemaps import SitemapEntry
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
 

@@ -16,12 +16,12 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:

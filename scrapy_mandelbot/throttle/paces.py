@@ -16,11 +16,12 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import RobotsTxt
+    from mandelbot.robotstxt.robots_txt import Agent
+
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
     from scrapy_mandelbot.settings.config import Config
 
 _NAMED = 5  # of the lines that cannot be read

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.outcome import Failure
+
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
@@ -49,20 +50,20 @@ class Pauses:
         *,
         sites: Sites,
         in_flight: InFlight,
+        network: Network,
         put_pause: Callable[[str, StoredPause | None], None],
         now: Callable[[], float],
         update: Callable[[Site], None],
-        network: Network,
         keeps_given_up: bool,
     ) -> None:
         self._emit = events_.emit
         self._count = events_.count
         self._sites = sites
         self._in_flight = in_flight
+        self._network = network
         self._put_pause = put_pause
         self._now = now
         self._update = update
-        self._network = network
         self._keeps_given_up = keeps_given_up
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
+from mandelbot.origins import host_of
 
 from scrapy_mandelbot.politeness.pause import Pause
-from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 

@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from mandelbot.origins import site_of
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.politeness.tally import Tally
-from scrapy_mandelbot.robots.origins import site_of
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -16,11 +16,10 @@ from importlib import import_module
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.answers import outcome
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer, later
 from wildwebs import WildWeb
-
-from scrapy_mandelbot.politeness import outcome
 
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
 HALF = RULES[:-8]  # cut within a rule, which would close all pages

@@ -23,8 +23,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
-from scrapy_mandelbot.job import job as job_module
-from scrapy_mandelbot.job import salvage
+from scrapy_mandelbot.job import salvage, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 
@@ -366,7 +365,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
     """As job_not_saved, when too much is in memory; the next run finds what was saved
     before.
     """
-    monkeypatch.setattr(job_module, "MOST_OPERATIONS", 30)
+    monkeypatch.setattr(saves, "MOST_OPERATIONS", 30)
     web = webs()
     for number in range(60):
         web.pages[f"/{number}"] = html(f"/{number + 1}", f"/{number}?b")

@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 from webs import site
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.job.salvage import JobLock
+from scrapy_mandelbot.job.job_lock import JobLock
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

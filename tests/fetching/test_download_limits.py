@@ -8,20 +8,20 @@ from contextlib import suppress
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.answers.content_codings import UnreadableBodyError
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure, whole_lines
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.signals import bytes_received, headers_received
 
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.download_limits import (
     Download,
     DownloadLimits,
     TruncatedError,
     unpacked,
 )
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure, whole_lines
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 SITE = Site("https://example.com", PausePolicy())
 

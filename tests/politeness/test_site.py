@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
@@ -28,7 +29,6 @@ from scrapy_mandelbot.politeness.probe import (
 )
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight

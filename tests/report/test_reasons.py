@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from clocks import MIDNIGHT as NOW
 from flights import follow
+from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
@@ -14,14 +15,8 @@ from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.report.status import (
-    Reason,
-    SiteSnapshot,
-    Why,
-    held,
-    limit_text,
-)
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held, limit_text
+from scrapy_mandelbot.report.status import Reason
 
 SITE = "https://example.com"
 
@@ -102,7 +97,7 @@ def test_recovering(site):
         (Mode.LIMIT, 0, "a limit of about 30 requests a minute"),
     ],
 )
-def test_a_limit_is_told_with_the_time_that_what_waits_takes(
+def test_a_rate_limit_comes_with_the_time_for_the_waiting_requests(
     site, mode, waiting, words
 ):
     """Of a site that counts what it is asked; of others the rate says little."""

@@ -10,10 +10,10 @@ from itertools import pairwise
 from math import inf
 
 import pytest
+from mandelbot import RobotsTxt
 from queueing import open_scheduler, refuse
 from scrapy import Request
 
-from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
