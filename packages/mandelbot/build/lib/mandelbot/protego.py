@@ -7,24 +7,39 @@ False
 >>> robots.crawl_delay("Examplebot")
 2.5
 
-What differs: fields must be spelt as documented (``dialect="google"`` knows the
-misspellings that Google's parser and Protego know), and a name in a User-agent line has
-to equal a product token of the agent.
+Misspelt fields and lines without a colon are read as Protego reads them. What differs:
+a name in a User-agent line has to equal a product token of the agent, and values are
+compared as RFC 9309 has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.times import TimeWindow
 
 __all__ = ["Protego"]
+
+_DIALECT = replace(
+    DIALECTS["mandelbot"],
+    name="protego",
+    spellings=(
+        ("user-agent", ("useragent", "user agent")),
+        ("disallow", ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")),
+        ("sitemap", ("sitemaps", "site-map")),
+        ("crawl-delay", ("crawl delay",)),
+        ("request-rate", ("request rate",)),
+        ("visit-time", ("visit time",)),
+    ),
+    colon_optional=True,
+)
 
 
 class RequestRate(NamedTuple):
@@ -51,7 +66,7 @@ class Protego:
         """The file as this library has read it: verdicts, findings, usage."""
 
     @classmethod
-    def parse(cls, content: str, *, dialect: str | Dialect = "mandelbot") -> Protego:
+    def parse(cls, content: str, *, dialect: str | Dialect = _DIALECT) -> Protego:
         """Parse the text of a robots.txt.
 
         Raises:

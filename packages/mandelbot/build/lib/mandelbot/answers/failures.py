@@ -77,11 +77,9 @@ def failure_at(url: str, error: BaseException, *, by_proxy: bool) -> Failure:
     failure = failure_of(error)
     if failure in SILENT and by_proxy and not isinstance(error, TruncatedError):
         return Failure.PROXY
-    return (
-        Failure.NO_SUCH_HOST
-        if failure is Failure.OTHER and names_no_host(url)
-        else failure
-    )
+    if failure is Failure.OTHER and names_no_host(url):
+        return Failure.NO_SUCH_HOST
+    return failure
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -128,11 +126,13 @@ def names_no_host(url: str) -> bool:
             IPv4Address(".".join(labels))
         except AddressValueError:
             return True
-    return not all(
-        len(label) <= _LONGEST_LABEL
-        and label.replace("-", "").replace("_", "").isalnum()
-        for label in labels
-    )
+    return not all(map(_may_be_a_label, labels))
+
+
+def _may_be_a_label(label: str) -> bool:
+    if len(label) > _LONGEST_LABEL:
+        return False
+    return label.replace("-", "").replace("_", "").isalnum()
 
 
 def error_text(error: BaseException) -> str:
@@ -148,7 +148,7 @@ def without_traceback(error: BaseException) -> BaseException:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Iterate over an exception, its causes, and the failures that Twisted wraps in it."""
+    """Iterate over an exception, its causes, and what Twisted wraps in it."""
     pending = [error]
     seen = set()
     while pending:

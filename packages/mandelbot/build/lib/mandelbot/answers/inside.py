@@ -1,4 +1,4 @@
-"""Where no site of the public internet may send us: this machine, its network, what serves it.
+"""Addresses to which no public site may send us: this machine and its network.
 
 Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), as of
 2026-07-18: what ``ipaddress`` knows of them hangs on the version of Python. Multicast:
@@ -102,7 +102,9 @@ def _depth_of(host: str) -> int:
     those of domains that are used inside. What is neither a name nor an address counts
     as inside.
     """
-    return _INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
+    if len(host) > 4 * _LONGEST_HOSTS:
+        return _INSIDE
+    return _known_depth(host)
 
 
 @lru_cache(maxsize=4096)  # each host of a crawl is asked for often
@@ -118,11 +120,15 @@ def _known_depth(host: str) -> int:
             return _INSIDE
     if _NUMBER.fullmatch(host.rpartition(".")[2]):  # then it is an address, or nothing
         ipv4 = _ipv4(host)
-        return _INSIDE if ipv4 is None else _depth_of_address(ipv4)
+        if ipv4 is None:
+            return _INSIDE
+        return _depth_of_address(ipv4)
     if f".{host}".endswith(_NAMES_BESIDE):
         return _LINK_LOCAL
     is_name_inside = "." not in host or f".{host}".endswith(_NAMES_INSIDE)
-    return _INSIDE if is_name_inside else _OUTSIDE
+    if is_name_inside:
+        return _INSIDE
+    return _OUTSIDE
 
 
 def _host(url: str) -> str:
@@ -137,7 +143,10 @@ def _host(url: str) -> str:
 
 
 def _ipv4(host: str) -> IPv4Address | None:
-    """Return the address that inet_aton reads: one to four numbers, decimal, octal or hex."""
+    """Return the address that inet_aton reads.
+
+    It is one to four numbers: decimal, octal or hexadecimal.
+    """
     *first, last = host.split(".")
     if len(first) > 3 or not all(map(_NUMBER.fullmatch, (*first, last))):  # noqa: PLR2004 -- bytes
         return None
@@ -152,7 +161,9 @@ def _number(text: str) -> int:
     """Return a number as C reads it; ValueError: it is octal, with an 8 or a 9."""
     if text[:2] in {"0x", "0X"}:
         return int(text[2:] or "0", 16)
-    return int(text, 8) if text.startswith("0") else int(text)
+    if text.startswith("0"):
+        return int(text, 8)
+    return int(text)
 
 
 def _depth_of_address(address: IPv4Address | IPv6Address) -> int:

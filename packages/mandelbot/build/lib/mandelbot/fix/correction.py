@@ -215,10 +215,15 @@ class Correction(NamedTuple):
 def correct(
     body: bytes, url: str = "", *, unsafe: bool = False, max_decisions: int = 100_000
 ) -> Correction:
-    """Return a file with the lines corrected that evidently mean something else.
+    r"""Return a file with the lines corrected that evidently mean something else.
 
     Only these lines change. A correction that opens something to any reader, or closes
     more than the line means, is left out, and a remark says what it would do.
+
+    >>> from mandelbot import correct
+    >>> print(correct(b"User-agent: *\nDisalow: /private\n").text, end="")
+    User-agent: *
+    Disallow: /private
 
     Args:
         body: The file as fetched.
@@ -292,10 +297,16 @@ def normalize(
     alone: bool = False,
     max_decisions: int = 100_000,
 ) -> Correction:
-    """Return the normal form of a file, verified to make the same decisions.
+    r"""Return the normal form of a file, verified to make the same decisions.
 
     A file of more than 64 KiB, or with more to compare than there is time for, stays as
     it is.
+
+    >>> from mandelbot import normalize
+    >>> print(normalize(b"user-agent:*\ndisallow:/b\ndisallow:/a\n").text, end="")
+    User-agent: *
+    Disallow: /b
+    Disallow: /a
 
     Args:
         body: The file as fetched.
