@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 """The names of all numbers of an account."""
@@ -71,6 +71,12 @@ PROLONGED = Event(
     " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
+NETWORK_DOWN = _warning(
+    "No site answers since %(since)s: is the network up? Until %(until)s nothing is"
+    " counted against a site.",
+    stats=("mandelbot/network/down",),
+)
+NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
