@@ -63,6 +63,8 @@ class World:
     lowered_at = 0.0
     serve = ""
     """Behind which sockets the one site stands: ``"http"``, ``"https"``, or none."""
+    drops = False
+    """Whether it drops all connections."""
     workers = 1
     """How many of the add-on share one job; stock Scrapy cannot."""
     joins_after = 0.0
@@ -243,6 +245,8 @@ async def measure(
         from sockets import Served
 
         served = Served(network, tls=world.serve == "https")
+        if world.drops:
+            served.drop()
         world.start = [f"{served.url}{urlsplit(url).path}" for url in world.start]
     else:
         handler = network.handler()

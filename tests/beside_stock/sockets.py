@@ -12,6 +12,7 @@ from certificates import Authority
 from network import Asked, Fault, Network, page, with_robots
 from reported import NO, OUT_8, after, pages
 from twisted.internet import ssl
+from twisted.internet.protocol import Protocol
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from twisted.web.server import Site as HttpSite
@@ -24,6 +25,11 @@ H2 = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
 HOST = "127.0.0.1"
 NAME = "localhost"
 """Of a site with TLS: HTTP/2 is negotiated by name."""
+
+
+class _Drops(Protocol):
+    def connectionMade(self):  # noqa: N802 -- Twisted's name
+        self.transport.abortConnection()
 
 
 class Served(Resource):
@@ -51,6 +57,10 @@ class Served(Resource):
             pem = b"".join(path.read_bytes() for path in files)
         options = ssl.PrivateCertificate.loadPEM(pem).options()
         return reactor.listenSSL(0, factory, options, interface=HOST)
+
+    def drop(self) -> None:
+        """Drop each connection as it comes."""
+        self._port.factory.buildProtocol = lambda _address: _Drops()
 
     def render(self, request: HttpRequest) -> object:
         headers = {
@@ -97,6 +107,10 @@ def outage(protocol):
     return World(after(10, NO, 8.0), [*pages(40), "/no/1"], serve=protocol)
 
 
+def dropped(protocol):
+    return World(with_robots(page), pages(5), serve=protocol, drops=True)
+
+
 CELLS = [
     cell
     for protocol, name, settings in (
@@ -119,6 +133,15 @@ CELLS = [
             settings=settings,
             waits=14,
             why=OUT_8,
+            needs="sockets",
+        ),
+        Cell(
+            f"{name} over sockets, all dropped",
+            "each connection is dropped as it comes",
+            partial(dropped, protocol),
+            settings=settings,
+            waits=45,
+            why="the host is tried again after 1, 3, 9 and 27 s",
             needs="sockets",
         ),
     )
