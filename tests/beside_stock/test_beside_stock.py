@@ -9,7 +9,6 @@ from crawling import ensureDeferred
 from redis_server import NEEDS_REDIS
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
-
 TLS = pytest.mark.filterwarnings("ignore:Passing pyOpenSSL:DeprecationWarning")
 """What Twisted and Scrapy pass to each other is theirs."""
 
