@@ -35,7 +35,7 @@ def version() -> str:
 
 
 def newest(changes: str) -> tuple[str, str, str]:
-    """Return the version, the date and the text of the newest section of the changes."""
+    """Return the version, date and text of the newest section of the changes."""
     section = SECTION.search(changes)
     if section is None:
         return "", "", ""

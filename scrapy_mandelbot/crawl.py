@@ -106,10 +106,13 @@ class Crawl:
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
-        self.throttle.pauses.health_check.forbids = self.forbids
+        self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        self.fetcher.keeps_dead = self.throttle.pauses.keeps_dead
+        pauses = self.throttle.pauses
+        self.fetcher.keeps_dead = pauses.keeps_dead
+        self.fetcher.requester.is_cut_off = self._is_cut_off
+        self.fetcher.requester.network_answers = pauses.network_answers
         self.manual_control = ManualControl(
             crawler, self.config, self.throttle, self._end_last_waits
         )
@@ -206,8 +209,11 @@ class Crawl:
         """Whether this is a crawl: Scrapy's commands ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
 
+    def _is_cut_off(self, name: str) -> bool:
+        return self.throttle.pauses.network_failed(self.sites.of(name))
+
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
-        """Take hosts for dead whose last try is left, if all of these are such hosts."""
+        """Take hosts for dead whose last try is left, if all of them are such."""
         fetcher = self.fetcher
         if not all(fetcher.is_in_last_wait(site.name) for site in sites):
             return False

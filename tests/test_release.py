@@ -56,7 +56,7 @@ def pythons() -> set[str]:
 
 
 def test_every_python_that_is_named_was_run():
-    """The classifiers, the table of what was run, and the lowest that is taken agree."""
+    """The classifiers, the table of tested versions and the lowest version agree."""
     run = {row[0] for row in table("What was run")}
     assert pythons() <= {re.match(r"3\.\d+", version)[0] for version in run}
     lowest = min(pythons(), key=lambda version: int(version.split(".")[1]))

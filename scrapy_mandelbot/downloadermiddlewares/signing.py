@@ -1,9 +1,11 @@
-"""Signs requests, so that a site can verify the crawler: HTTP Message Signatures (RFC 9421) with
-the profile of Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
+"""Signs requests, so that a site can verify the crawler.
 
-A request is signed as it leaves, after all middlewares and the download slot, and the signature is
-removed when the response arrives: no job, cache or retry stores one.
-"""  # noqa: D205 -- one sentence
+Source: HTTP Message Signatures (RFC 9421), with the profile of Web Bot Auth
+(draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
+
+A request is signed as it leaves, after all middlewares and the download slot, and the
+signature is removed when the response arrives: no job, cache or retry stores one.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,8 @@ class Signer:
 
         RFC 9421, sections 2.5 and 3.1.
 
-        `components` maps serialized identifiers to values, in order; `parameters` is serialized,
-        each parameter with its semicolon.
+        `components` maps serialized identifiers to values, in order; `parameters` is
+        serialized, each parameter with its semicolon.
         """
         signed = f"({' '.join(components)}){parameters}"
         lines = [f"{name}: {value}" for name, value in components.items()]
@@ -178,8 +180,8 @@ def agent_url(config: Config) -> str:
 class SigningMiddleware:
     """Signs all requests, or those to sites that request signatures. Order 960.
 
-    It stands nearest the downloader: requests that PauseMiddleware sends back, or a cache answers,
-    are not signed.
+    It stands nearest the downloader: requests that PauseMiddleware sends back, or a
+    cache answers, are not signed.
     """
 
     def __init__(self, crawler: Crawler, now: Callable[[], float] = time.time) -> None:
@@ -324,7 +326,9 @@ class SigningMiddleware:
         }
         components[f'"signature-agent";key="{label}"'] = f'"{self._agent}"'
         created = int(self._now()) - _SKEW
-        parameters = f';created={created};expires={created + LIFETIME};keyid="{self._signer.keyid}"'
+        keyid = self._signer.keyid
+        expires = created + LIFETIME
+        parameters = f';created={created};expires={expires};keyid="{keyid}"'
         if nonce:
             parameters += f";nonce={http_sf.ser(nonce)}"
         signed = self._signer.sign(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
+_STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
@@ -131,6 +132,7 @@ class Pause:
         "_own_until",
         "backoff",
         "final_attempts",
+        "late_probes",
         "opened_at",
         "policy",
         "probe",
@@ -162,6 +164,8 @@ class Pause:
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
         self.reason = ""
+        self.late_probes = 0
+        """How many requests running were the probe, and took too long."""
         self.probe: Flight | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
@@ -242,10 +246,12 @@ class Pause:
         """Return when the next request may be sent; ``inf``: no time is known."""
         if self.state is PauseState.OPEN:
             return now
-        if self.awaits_probe:
+        if self.state is PauseState.PAUSED:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
+        if self.awaits_probe:  # a final attempt
+            return max(now, self.until)
         return inf
 
     @property
@@ -292,6 +298,7 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
+            self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
             self.final_attempts = 0
@@ -411,6 +418,7 @@ class Pause:
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
+        self.late_probes = 0
         if seconds is None or refusal.retry_after is not None:
             seconds = self.policy.pause(self.backoff.step, refusal)
         if refusal.retry_after is None and self.rate_control is not None:
@@ -430,6 +438,10 @@ class Pause:
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
+        if not refusal.is_counted:
+            self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
+            self._stay_away(refusal)
+            return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self.policy.tries:
             if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
                 self._probe_sooner(refusal)

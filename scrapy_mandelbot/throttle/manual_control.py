@@ -36,7 +36,7 @@ class ManualControl:
         self._now = throttle.now
         self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
 
-    def held(self) -> tuple[int, int]:
+    def count_shut(self) -> tuple[int, int]:
         """Return how many queued requests are of shut parts, and of given-up sites.
 
         A site, a section or a page is shut while it waits for a time of its own.
@@ -107,13 +107,12 @@ class ManualControl:
         site = throttle.sites.get(name)
         if site is None or site.pause_due(now) <= now:
             return False
-        if site.held_until > now:
-            site.hold(now, now)
+        site.release(now)
         site.pause.be_due(now)
         # the store would have the others wait, and this one too
         if throttle.has_leases:
             throttle.peers.put_pause(name, None)
-        self._update(site)
+        throttle.pauses.look_again(site)
         return True
 
     def give_up_all(self, reason: str) -> None:
@@ -129,12 +128,7 @@ class ManualControl:
                     throttle.pauses.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
-            self._update(site)
-
-    def _update(self, site: Site) -> None:
-        for queue in self._throttle.in_flight.queues:
-            queue.end_delays(site)
-        self._throttle.update(site)
+            throttle.pauses.look_again(site)
 
 
 SITES_PAUSED = "sites_paused"
@@ -177,7 +171,7 @@ class IdlePolicy:
         if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._manual_control.held() if held else (0, 0)
+        shut, given_up = self._manual_control.count_shut() if held else (0, 0)
         only_waits = held == shut or (
             shut and engine.scheduler_only_waits(self._crawler)
         )
