@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeGuard
 from zlib import crc32
@@ -35,7 +35,8 @@ _SCHEMA = f"""
     -- Fingerprints in order, and those that came last in the order in which they came.
     CREATE TABLE seen (fingerprint INTEGER PRIMARY KEY);
     CREATE TABLE fresh (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL);
-    -- What start() (parent 0) and callbacks that have not ended gave with dont_filter.
+    -- What start() (parent 0) and callbacks that have not ended gave with dont_filter. Of a
+    -- spider's own start() (parent -2), in place of times, the number of the latest request.
     CREATE TABLE children (
         parent INTEGER NOT NULL,
         fingerprint INTEGER NOT NULL,
@@ -50,6 +51,7 @@ _SCHEMA = f"""
 """
 
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
+_PRIVATE = 0o600
 _BUSY = 2.0  # seconds; only `scrapy robots job` reads the file during a run
 
 
@@ -62,6 +64,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
     `is_synced`: a commit is on the disk when it returns, and survives a power cut.
     """
+    make_private(path)
     with as_ours():
         return open_file(
             path,
@@ -71,6 +74,17 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
             is_synced=is_synced,
             page_size=PAGE,
         )
+
+
+def make_private(path: Path) -> None:
+    """Let nobody but the crawl's user read the file: it holds cookies.
+
+    SQLite gives its log the same permissions.
+    """
+    with suppress(OSError):
+        path.touch(mode=_PRIVATE)
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).chmod(_PRIVATE)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:

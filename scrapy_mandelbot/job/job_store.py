@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-START = 0  # the parent number of ``start()``; no request has it
+# Parent numbers that no request has: of what Scrapy's default ``start()`` yields, and of
+# what a spider's own does.
+START = 0
+OWN_START = -2
 
 
 class StorageError(Exception):
