@@ -23,6 +23,8 @@ VERSION = 1  # of the format of a job
 _KEYS = (
     *(
         "asked",
+        "cookied",
+        "cookies",
         "deaths",
         "due",
         "ended",
@@ -53,6 +55,14 @@ class JoinReply(NamedTuple):
     others: int  # other workers
     born: int  # when the job began; another time is another job
     token: str  # unique, where a server that was set back reuses the number
+
+
+class CookieReply(NamedTuple):
+    """What a job on Redis has of cookies."""
+
+    last: int  # the number of the last change that is known now
+    has_more: bool
+    bodies: list[bytes]
 
 
 class JobServer:
@@ -89,6 +99,7 @@ class JobServer:
         self._join, self._leave, self._exchange = map(
             self._script, ("join", "leave", "exchange")
         )
+        self._cookies = self._script("cookies")
         self._was_away = False
 
     @classmethod
@@ -175,6 +186,17 @@ class JobServer:
             raise
         self._was_away = False
         return read_answer(said)
+
+    def cookies(
+        self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
+    ) -> CookieReply:
+        """Store changed cookies; return up to `most` that changed after `known`.
+
+        `limit`: how many cookies the job stores.
+        """
+        own = [value for change in changes for value in change]
+        said = self._call(self._cookies, [known, most, limit, *own])
+        return CookieReply(int(said[0]), bool(said[1]), said[2])
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
         """Record which requests a worker has sent: if it dies, one may be the cause."""

@@ -51,7 +51,6 @@ _SCHEMA = f"""
 """
 
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
-_PRIVATE = 0o600
 _BUSY = 2.0  # seconds; only `scrapy robots job` reads the file during a run
 
 
@@ -82,9 +81,11 @@ def make_private(path: Path) -> None:
     SQLite gives its log the same permissions.
     """
     with suppress(OSError):
-        path.touch(mode=_PRIVATE)
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).chmod(_PRIVATE)
+        path.touch(mode=0o600)
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            part = path.with_name(path.name + suffix)
+            part.chmod(part.stat().st_mode & 0o700)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:

@@ -166,8 +166,8 @@ class Pending:
             ("DELETE FROM children WHERE parent = ?", [*zip(self.parents_gone)]),
             (_COUNT_CHILD, children),
             (
-                f"INSERT OR REPLACE INTO children VALUES ({OWN_START}, ?, ?)",
-                self.own_starts.items(),
+                "INSERT OR REPLACE INTO children VALUES (?, ?, ?)",
+                [(OWN_START, *one) for one in self.own_starts.items()],
             ),
             (
                 "DELETE FROM state WHERE name = ?",

@@ -20,7 +20,8 @@
 --   c:SITE   hash: number of a request that is claimed -> its priority, and as above
 --   seen:N   set: fingerprints that end with these digits. Many small sets of numbers take a sixth
 --            of the memory of a large one, and no longer
---   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops
+--   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops. Parent 0 is
+--            Scrapy's start(), -2 a spider's own, which each run asks anew
 --
 -- Of requests with which workers have died, and of those that some worker cannot read:
 --   out:W    set: numbers of the requests that worker W has sent, and that are not settled
@@ -34,6 +35,8 @@
 --   refused  hash: site -> each WHO that it has, with a space behind
 --   why      hash: WHO:SITE -> why the last of them is set aside
 --   was      hash: number of a request that is claimed -> its WHO before
+--
+-- cookies.lua names what holds cookies.
 --
 -- KEYS has the keys above that are of no site, worker or request. Which of those a script comes by is found
 -- out in it, so that their keys cannot be there: Dragonfly is to allow that, all others do.
@@ -114,6 +117,10 @@ local function last_exchange(worker, token)
   return of == token and number or '-1'
 end
 
+local function forget_cookies()
+  redis.call('DEL', key('cookies'), key('cookied'))
+end
+
 local PARTS = 10  -- in which the keys of a job expire, so that no other command waits for long
 
 -- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; the first has all but fingerprints.
@@ -123,6 +130,7 @@ local function each_key_of(part, command, ...)
   end
   if part > 0 then return end
   redis.call(command, key('children:0'), ...)
+  redis.call(command, key('children:-2'), ...)
   for i = 2, #KEYS do redis.call(command, KEYS[i], ...) end
 end
 

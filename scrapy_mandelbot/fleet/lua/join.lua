@@ -22,6 +22,7 @@ redis.call('HSETNX', key('meta'), 'born', now)
 set_free_some(now, 1000)
 local others = redis.call('ZCARD', key('workers'))
 if others == 0 then  -- a new run: sites that the last one has given up are asked again
+  redis.call('DEL', key('children:-2'))
   for _, name in ipairs({'due', 'last'}) do
     for _, site in ipairs(redis.call('ZRANGEBYSCORE', key(name), '+inf', '+inf')) do
       redis.call('HDEL', key('rest'), site)
