@@ -44,7 +44,9 @@ class SharedCookies:
         self._unsaid: dict[str, bytes] = {}  # by key: changes that Redis does not have
         self._arrived: list[tuple[dict[str, bytes], CookieReply]] = []
 
-    def restore(self, wait_for: Callable[[Callable[[], CookieReply]], CookieReply]) -> None:
+    def restore(
+        self, wait_for: Callable[[Callable[[], CookieReply]], CookieReply]
+    ) -> None:
         """Put the job's cookies into the jars; `wait_for` calls the server and waits."""
         has_more = True
         while has_more:

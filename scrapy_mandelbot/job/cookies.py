@@ -112,7 +112,10 @@ def read_cookie(body: bytes) -> tuple[CookiePlace, Cookie | None]:
     if len(rest) == len(CookiePlace._fields) - 1:
         return CookiePlace(jar, *map(_text, rest)), None
     *fields, others, is_rfc2109 = rest
-    cookie = Cookie(*fields, dict(others), is_rfc2109)
+    if len(fields) != len(_FIELDS):
+        raise ValueError(f"{len(fields)} fields")
+    make: Any = Cookie
+    cookie: Cookie = make(*fields, dict(others), is_rfc2109)
     place = map(_text, (cookie.domain, cookie.path, cookie.name))
     return CookiePlace(jar, *place), cookie
 

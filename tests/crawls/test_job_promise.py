@@ -138,8 +138,8 @@ class DiesInStart(Noting):
 
 @ensureDeferred
 async def test_start_is_asked_again_where_it_was_cut_and_not_before(webs, folder):
-    """No start request is lost, and none comes twice that was settled; after the end
-    all come.
+    """No start request is lost. Of those that the job still has none comes twice, the
+    others are sent again, as without a job; after the end all come.
     """
     web = webs()
     web.pages |= {f"/{number}": html() for number in range(49)}
