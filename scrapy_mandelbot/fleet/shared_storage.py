@@ -8,7 +8,6 @@ from weakref import WeakSet
 
 from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.site_states import site_of_line
-from scrapy_mandelbot.job.start_requests import EACH_WORKER
 from scrapy_mandelbot.job.unacked import Unacked
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class SharedStorage(JobStorage):
             self._push(name, request)
 
     def _push(self, name: str, request: Request) -> None:
-        if request.meta.get(EACH_WORKER):  # no other worker may send it
+        if request.meta.get("each_worker"):  # no other worker may send it
             self.push_in_memory(name, request)
             self.waits(name, is_in_memory=True)
         else:

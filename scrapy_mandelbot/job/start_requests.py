@@ -18,7 +18,6 @@ from scrapy_mandelbot.robots.formatting import without_credentials
 if TYPE_CHECKING:
     from scrapy import Request
 
-EACH_WORKER = "each_worker"  # meta key: the request stays with the worker that made it
 _NAMED = 3  # requests in the log line
 _MOST_NEW = 100_000  # fingerprints of start() that are remembered
 _LISTS = list, tuple, set, frozenset
