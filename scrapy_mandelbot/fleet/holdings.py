@@ -35,14 +35,11 @@ class Exchange(NamedTuple):
     """
     entries: tuple[Entry, ...]
 
-    def arguments(
-        self, lease: int, reader: tuple[str, str], *, was_away: bool
-    ) -> list[Any]:
+    def arguments(self, lease: int, reader: tuple[str, str]) -> list[Any]:
         """Return them as the script takes them; the lease in milliseconds.
 
         `reader`: the version of the worker's spider, and by the number of deaths how
-        many requests that were in flight in them it sends at a time. `was_away`: the
-        exchange before did not reach the server.
+        many requests that were in flight in them it sends at a time.
         """
         who = (self.worker, self.token, self.number, self.last)
         head = (
@@ -51,7 +48,6 @@ class Exchange(NamedTuple):
             self.take,
             self.first,
             self.idle,
-            int(was_away),
             *reader,
         )
         return [*who, *head, *(one for entry in self.entries for one in entry)]

@@ -1,26 +1,25 @@
 """The cookies of a job on Redis, which all its workers have.
 
 A worker begins with the cookies of the job. What its crawl changes goes to Redis before
-the exchange that settles the pages which changed it. What others have changed comes with
-each exchange that brings a site, else once a second: a site's next owner has its
-cookies. The last change of a cookie counts, whoever made it.
+the exchange that settles the pages which changed it. Changes of others come with each
+exchange that brings a site, so that a site's next owner has its cookies, else once a
+second. The last change of a cookie counts, whoever made it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.job.cookies import MOST_COOKIES
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.holdings import Exchange
-    from scrapy_mandelbot.fleet.server import CookieReply, JobServer
+    from scrapy_mandelbot.fleet.job_server import CookieReply, JobServer
     from scrapy_mandelbot.job.cookies import CookieChange, CookieWatch
-
-    T = TypeVar("T")
 
 MOST_AT_ONCE = 1_000  # cookies in a call, each way: others wait for it
 _EVERY = 1.0  # seconds between two looks at the others' changes
@@ -47,7 +46,7 @@ class SharedCookies:
     def restore(
         self, wait_for: Callable[[Callable[[], CookieReply]], CookieReply]
     ) -> None:
-        """Put the job's cookies into the jars; `wait_for` calls the server and waits."""
+        """Put the job's cookies into the jars; `wait_for` waits for a call."""
         has_more = True
         while has_more:
             reply = wait_for(self._look)
@@ -88,12 +87,12 @@ class SharedCookies:
                 self._watch.take(body)
 
     def say_the_rest(self, wait_for: Callable[[Callable[[], None]], None]) -> None:
-        """Store all changes at the end of a run; `wait_for` calls the server and waits."""
+        """Store all changes at the end of a run; `wait_for` waits for a call."""
         self.take()
         self._collect(self._watch.all_changes())
         while self._unsaid:
             said = dict(islice(self._unsaid.items(), MOST_AT_ONCE))
-            wait_for(lambda said=said: self._say(said))
+            wait_for(partial(self._say, said))
             self.take()
 
     def _collect(self, changes: list[CookieChange]) -> None:

@@ -22,7 +22,7 @@ from scrapy_mandelbot.job.site_states import site_of_line
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.holdings import Entry
-    from scrapy_mandelbot.fleet.server import JoinReply
+    from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
 MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds

@@ -6,15 +6,15 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
 from scrapy_mandelbot.fleet.link import Link
-from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_mandelbot.fleet.changes import Reply
+    from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
-    from scrapy_mandelbot.fleet.server import JoinReply
     from scrapy_mandelbot.job.unacked import Unacked
 
     Answered = Callable[[Any], None]
 
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
@@ -61,7 +63,8 @@ class JobWorker(RunningJob):
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        self.server = JobServer.of(config, crawler.spider)
+        terms = JobTerms.of(config, crawler.spider)
+        self.server = open_job_server(config.job, terms)
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._is_asking = False
         self._is_hungry = True
@@ -78,13 +81,12 @@ class JobWorker(RunningJob):
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
         )
         try:
-            look = partial(self.server.risks, crawler.spider)
-            for risk in self.link.call_and_wait(look, _WAIT_AT_END):
-                self._emit(events.JOB_AT_RISK, reason=risk)
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
             self.link.thread.end(self.server.close)
             raise
+        for risk in joined.risks:
+            self._emit(events.JOB_AT_RISK, reason=risk)
         self.job = SharedJob(joined, self.clock.now)
         self.saves = Saves(self, self.job, self._start_exchange, again=_TRY_AGAIN)
         self._report_joined(joined)
@@ -144,16 +146,13 @@ class JobWorker(RunningJob):
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
-        worker = self.job.worker
         numbers = self.storage.in_flight()
+        sends = partial(self.server.sends, self.job.worker, self.job.token, numbers)
         try:
-            self.link.call_and_wait(
-                lambda: self.server.sends(worker, numbers), _WAIT_BEFORE
-            )
+            if self.link.call_and_wait(sends, _WAIT_BEFORE):
+                self.job.out |= numbers
         except StorageError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
-        else:
-            self.job.out |= numbers
 
     # Called by the scheduler.
 
@@ -232,7 +231,7 @@ class JobWorker(RunningJob):
             take, self._idleness(), self.storage.in_flight()
         )
         self._is_asking = True
-        call = partial(self.server.exchange, exchange)
+        call: Callable[[], Reply] = partial(self.server.exchange, exchange)
         if self._cookies is not None:
             call = self._cookies.with_exchange(exchange)
         self.link.call(call, self._answered)
@@ -426,5 +425,5 @@ class JobWorker(RunningJob):
             worker=joined.worker,
             unassigned=joined.waiting,
             others=joined.others,
-            where=f"{self.server.key} on {self.server.url}",
+            where=self.server.where,
         )

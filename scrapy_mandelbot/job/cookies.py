@@ -3,10 +3,10 @@
 Scrapy keeps cookies in memory: a run that resumes a crawl behind a login would be a
 stranger to the site. What changes in the jars is found in two steps. A request that is
 settled names its jar and its host; the next commit compares the cookies of that host
-with what is stored. So a cookie is part of the commit that settles the page which set
-it, a jar with 100,000 cookies costs no more than one with ten, and a cookie that changes
-with every page is written once a commit. What a spider puts into a jar by itself is
-found with the next request to that host, and at the end of the run.
+with what is stored. So a cookie is in the same commit as the page that set it. A jar
+with 100,000 cookies costs no more than one with ten. A cookie that changes with every
+page is written once a commit. What a spider puts into a jar by itself is found with the
+next request to that host, and at the end of the run.
 
 Cookies are plain values, whatever may be pickled elsewhere: reading them runs no code.
 """
@@ -199,7 +199,7 @@ class CookieWatch:
         return restored
 
     def take(self, body: bytes) -> None:
-        """Put another worker's change into its jar, unless this crawl has a newer one."""
+        """Put another worker's change into its jar, if this crawl has no newer one."""
         place, cookie = self._read(body)
         if place is None:
             return
@@ -319,7 +319,7 @@ class JobCookies:
         return count
 
     def close(self, *, is_finished: bool) -> None:
-        """Store what changed outside requests; after a finished crawl, nothing is kept."""
+        """Store what changed outside requests; a finished crawl stores nothing."""
         if not is_finished:
             self._put(self._watch.all_changes())
             return

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exporters import (
     CsvItemExporter,
     JsonItemExporter,
@@ -42,7 +43,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -28,7 +29,6 @@ from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.job.unacked import exception_of
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -204,7 +204,7 @@ class Job(RunningJob):
             self.saves.now()
 
     def _has_start(self, request: Request, fingerprint: int) -> bool:
-        """Return whether the job still has the same request of a previous run's start().
+        """Return whether the job still has this request from a previous start().
 
         One that was in flight at a death is sent at once: others of its kind wait until
         all else is done, but pages may depend on this one, as on a login.

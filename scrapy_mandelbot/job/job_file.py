@@ -35,8 +35,8 @@ _SCHEMA = f"""
     -- Fingerprints in order, and those that came last in the order in which they came.
     CREATE TABLE seen (fingerprint INTEGER PRIMARY KEY);
     CREATE TABLE fresh (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL);
-    -- What start() (parent 0) and callbacks that have not ended gave with dont_filter. Of a
-    -- spider's own start() (parent -2), in place of times, the number of the latest request.
+    -- What start() (parent 0) and callbacks that have not ended gave with dont_filter.
+    -- For a spider's own start() (parent -2), times is the number of the last request.
     CREATE TABLE children (
         parent INTEGER NOT NULL,
         fingerprint INTEGER NOT NULL,

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-# Parent numbers that no request has: of what Scrapy's default ``start()`` yields, and of
-# what a spider's own does.
+# Parent numbers that no request has: Scrapy's default ``start()``, and a spider's own.
 START = 0
 OWN_START = -2
 

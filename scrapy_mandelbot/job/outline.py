@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mandelbot.origins import site_of
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -16,7 +17,6 @@ from scrapy.utils.request import fingerprint
 
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.requests import fingerprint_number
-from scrapy_mandelbot.robots.origins import site_of
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings

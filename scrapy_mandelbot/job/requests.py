@@ -135,7 +135,7 @@ class RequestForm:
         return request
 
     def is_same(self, body: bytes, request: Request) -> bool:
-        """Return whether a stored request can be read and equals another in all it has."""
+        """Return whether a stored request can be read, and equals another one."""
         try:
             self.read(body)
             return bool(self.load(body) == self.load(self.write(request)))

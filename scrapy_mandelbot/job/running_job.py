@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.unacked import Unacked
-from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from mandelbot.origins import site_of
+
 from scrapy_mandelbot.job.job_file import (
     PAGE,
     CorruptError,
@@ -25,7 +27,6 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 
 logger = logging.getLogger(__name__)

@@ -1,19 +1,18 @@
 """Which requests of ``start()`` a resumed run sends again.
 
-Scrapy's default ``start()`` yields ``start_urls`` with ``dont_filter``, in each run. A
-job skips those that an earlier run has sent. What a spider's own ``start()`` yields with
-``dont_filter`` is meant: a login, a token, a front page with news. It is sent in each
-run, as without a job.
+Scrapy's default ``start()`` yields ``start_urls`` with ``dont_filter`` in each run. A
+job skips those that an earlier run has sent. Where a spider's own ``start()`` sets
+``dont_filter``, it does so on purpose: for a login, a token, a front page with news.
+Such a request is sent in each run, as without a job.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import without_credentials
 from scrapy import Spider
 from w3lib.url import safe_url_string
-
-from scrapy_mandelbot.robots.formatting import without_credentials
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -33,7 +32,7 @@ class ScrapysStart:
         self._are_escaped = False
 
     def yields(self, request: Request) -> bool:
-        """Return whether the request is one of ``start_urls``, as Scrapy yields them."""
+        """Return whether a request is one of ``start_urls``, as Scrapy yields it."""
         if not self._is_default or request.method != "GET":
             return False
         return request.callback is None and self._has(request.url)

@@ -15,10 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted, shown
 from scrapy.utils.request import request_from_dict
 
 from scrapy_mandelbot.job.requests import fingerprint_number, load_plain
-from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
 from typing import Any, TypeVar
 
-from scrapy_mandelbot.robots.formatting import counted
+from mandelbot.formatting import counted
+
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 _PLAIN = b"\x00"

@@ -289,7 +289,8 @@ def test_a_strangers_request_does_not_grow_at_its_export(robots, tmp_path, field
 
 BAD = """https://a.example/1
 ftp://a.example/2
-{"url": "https://b.example/3", "method": "POST", "priority": 5, "callback": "page", "depth": 2}
+{"url": "https://b.example/3", "method": "POST", "priority": 5, "callback": "page", \
+"depth": 2}
 
 {"url": ["https://b.example/4"]}
 {not JSON}

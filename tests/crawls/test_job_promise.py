@@ -237,7 +237,7 @@ async def test_a_redirect_of_one_in_memory_is_waited_for_too(webs, folder):
 
 
 class Inline(Noting):
-    """Sends its own request once more within its callback, and dies after the answer."""
+    """Sends its own request again in its callback, and dies after the answer."""
 
     async def parse(self, response):
         if response.url.endswith("/1"):
@@ -381,7 +381,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
 
 
 class CannotWriteTheEnd(Noting):
-    """Cannot write to JOBDIR any more from its last page on, as where the disk is full."""
+    """Cannot write to JOBDIR from its last page on, as if the disk were full."""
 
     def parse(self, response):
         yield from super().parse(response)
@@ -487,7 +487,7 @@ class Renamed(Noting):
 async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finished(
     webs, folder
 ):
-    """One error and a number; the feed is not overwritten by the run that can read it."""
+    """One error and a number; the run that can read it keeps the feed."""
     web = tree(webs)
     web.pages.update({f"/item/{number}": html() for number in range(200)})
     feed = folder.with_name("items")
@@ -514,7 +514,7 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
 
 
 class RenamesParse(Noting):
-    """Waits for pages with each kind of callback that a release can lose with `parse`."""
+    """Waits for pages with each kind of callback that a release can lose."""
 
     async def start(self):
         for url in self.start_urls:
@@ -695,7 +695,7 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
 
 @ensureDeferred
 async def test_a_damaged_row_costs_its_request_alone(webs, folder):
-    """It is set aside with its reason, in the next run as well; the others are crawled."""
+    """It is set aside with its reason, in the next run as well; others go on."""
     import sqlite3
 
     web = tree(webs)

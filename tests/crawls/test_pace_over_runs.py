@@ -51,7 +51,7 @@ def store(tmp_path):
 
 
 async def run(web, store, path: str = "/", **settings):
-    """Crawl one page; return when the first thing was asked for, and what was counted."""
+    """Crawl one page; return when the first request came, and the counts."""
     before = len(web.hits)
     settings = {"MANDELBOT_STORE": str(store), **settings}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + path])

@@ -1,4 +1,4 @@
-"""A run that follows sitemaps and dies loses none of what they list, wherever it was."""
+"""A run that follows sitemaps and dies loses none of what they list."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ SITE = "https://example.com"
 def test_an_exchange_has_the_arguments_of_the_script():
     """Who says it, how it stands, and what it says."""
     exchange = Exchange(7, "token", 3, 2, 1, 16, 4, "wait", (("see", 5), ("forget", 0)))
-    assert exchange.arguments(30_000, ("v1", 3), was_away=True) == [
+    assert exchange.arguments(30_000, ("v1", 3)) == [
         *(7, "token", 3, 2),
-        *(30_000, 1, 16, 4, "wait", 1, "v1", 3),
+        *(30_000, 1, 16, 4, "wait", "v1", 3),
         *("see", 5, "forget", 0),
     ]
 

@@ -71,7 +71,7 @@ def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
         crawled += takes(last)
         reply += last.answer.aside
     assert sorted(crawled) == [b"1", b"2"]
-    assert last.server.aside() == {SITE: {"3 workers have died with it": 1}}
+    assert last.view.aside() == {SITE: {"3 workers have died with it": 1}}
     settles(last)
     last.exchange(take=1)
     answer = last.exchange(take=1, idle="wait")
@@ -237,7 +237,7 @@ def test_a_request_unreadable_to_all_versions_waits_for_a_new_one(worker):
             one.refuse(kept.number, "no such method")
             one.give_back(SITE)
         one.exchange()
-    assert old.server.aside() == {SITE: {"no such method": 1}}
+    assert old.view.aside() == {SITE: {"no such method": 1}}
     old.exchange(take=1, idle="wait")
     new.exchange(take=1, idle="wait")
     answer = old.exchange(take=1, idle="wait")
@@ -249,7 +249,7 @@ def test_a_request_unreadable_to_all_versions_waits_for_a_new_one(worker):
     newest = worker(version="c")
     assert takes(newest) == [b"what"]
     settles(newest)
-    assert newest.server.aside() == {}
+    assert newest.view.aside() == {}
 
 
 def test_a_requeued_request_counts_as_new(worker):
@@ -262,11 +262,11 @@ def test_a_requeued_request_counts_as_new(worker):
     two = worker(limit=1)
     assert takes(two) == []
     settles(two)
-    assert set(two.server.aside()) == {SITE, OTHER}
-    assert two.server.requeue(OTHER) == [OTHER]
+    assert set(two.view.aside()) == {SITE, OTHER}
+    assert two.view.requeue(OTHER) == [OTHER]
     assert takes(two, OTHER) == [b"page"]
     settles(two)
-    assert two.server.requeue("") == [SITE]
+    assert two.view.requeue("") == [SITE]
     assert takes(two) == [b"page"]
 
 

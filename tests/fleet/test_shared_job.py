@@ -5,6 +5,7 @@ twice.
 from __future__ import annotations
 
 import re
+import time
 from importlib import resources
 
 import pytest
@@ -12,7 +13,8 @@ from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import START, Place, StorageError
 
 pytestmark = NEEDS_REDIS
@@ -414,8 +416,9 @@ def test_committed_requests_outlast_a_kill_of_the_server(tmp_path):
             first.exchange()
         server.start()
         redis = Redis(port=server.port)
-        for one in (first, second):
-            redis.zadd(f"{one.server.key}:workers", {one.worker: 1})
+        now = time.time() * 1_000
+        for one in (first, second):  # the server was away for longer than a lease
+            redis.zadd(f"{one.server.key}:workers", {one.worker: now - 1_000})
         assert not first.exchange().is_lost
         assert not second.exchange().is_lost
         assert drain(first) == [b"1", b"0"]
@@ -426,7 +429,7 @@ def test_committed_requests_outlast_a_kill_of_the_server(tmp_path):
 
 def test_a_job_in_another_format_is_refused(redis_server):
     """As one that a later version wrote."""
-    server = JobServer(redis_server.url, "job", LEASE)
+    server = RedisJobServer(redis_server.url, JobTerms("job", LEASE))
     with Redis.from_url(redis_server.url) as redis:
         redis.hset(f"{server.key}:meta", "version", "99")
     with pytest.raises(StorageError, match=r"another version \(format 99\)"):
@@ -436,7 +439,7 @@ def test_a_job_in_another_format_is_refused(redis_server):
 
 def test_no_message_shows_the_password(redis_server):
     """Neither in the name of the server nor in what goes wrong."""
-    server = JobServer("redis://:secret@127.0.0.1:1/0", "job", LEASE)
+    server = RedisJobServer("redis://:secret@127.0.0.1:1/0", JobTerms("job", LEASE))
     assert "secret" not in repr(server)
     with pytest.raises(StorageError) as raised:
         server.join()
@@ -451,8 +454,8 @@ def test_each_job_has_its_own_keys(worker):
     first.exchange()
     second.exchange(take=5)
     assert not second.sites
-    assert first.server.lengths() == {SITE: (1, 0)}
-    assert second.server.lengths() == {}
+    assert first.view.lengths() == {SITE: (1, 0)}
+    assert second.view.lengths() == {}
 
 
 def test_keys_that_every_script_uses_are_declared(worker):

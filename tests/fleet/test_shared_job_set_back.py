@@ -286,7 +286,7 @@ def test_a_loss_for_good_is_reported(worker, now, monkeypatch):
         assert one.lost.is_whole == (again == count)
         begin_anew(one)
         one.exchange()
-        assert one.server.lengths() == ({SITE: (again, 0)} if again else {})
+        assert one.view.lengths() == ({SITE: (again, 0)} if again else {})
 
 
 def test_at_most_a_thousand_dead_workers_are_remembered(worker):

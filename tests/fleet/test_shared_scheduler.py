@@ -127,17 +127,21 @@ def test_a_busy_worker_only_renews_its_lease(crawler, scheduler, clock):
     assert asked(crawler, clock, 7) <= 2
 
 
-def test_a_sent_request_is_recorded_before_its_callback_runs(crawler, scheduler, clock):
+def test_a_sent_request_is_recorded_before_its_callback_runs(
+    crawler, scheduler, clock, redis_server
+):
     """Once for each request; what is not in the job is not told."""
     scheduler.enqueue_request(Request(PAGE))
     until(crawler, clock, lambda: len(scheduler))
     request, job = scheduler.next_request(), JobWorker.of(crawler)
     reply = []
     sends = job.server.sends
-    job.server.sends = lambda worker, numbers: (
-        reply.append({*numbers}),
-        sends(worker, numbers),
-    )
+
+    def record(worker, token, numbers):
+        reply.append({*numbers})
+        return sends(worker, token, numbers)
+
+    job.server.sends = record
     job.begins(Request(PAGE))
     job.begins(None)
     assert reply == []
@@ -145,7 +149,7 @@ def test_a_sent_request_is_recorded_before_its_callback_runs(crawler, scheduler,
     job.begins(request)
     (number,) = reply.pop()
     assert reply == []
-    other = Worker(f"{job.server.url}", "queue")
+    other = Worker(redis_server.url, "queue")
     out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
     other.leave()
     assert out == {str(number).encode()}

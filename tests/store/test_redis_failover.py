@@ -137,7 +137,7 @@ def test_a_job_survives_a_failover(servers):
     one.push_new(OTHER, LIFO, b"link", 7, page)
     one.acknowledge(page)
     one.exchange()
-    assert one.server.lengths() == {OTHER: (1, 0), SITE: (0, 0)}
+    assert one.view.lengths() == {OTHER: (1, 0), SITE: (0, 0)}
     for worker in (one, other):
         worker.close()
 
@@ -154,5 +154,5 @@ def test_a_job_follows_its_address_to_another_machine(servers):
     with pytest.raises(StorageError, match="read only"):
         one.exchange()
     assert not one.exchange().is_lost
-    assert one.server.lengths() == {SITE: (0, 0)}
+    assert one.view.lengths() == {SITE: (0, 0)}
     one.close()

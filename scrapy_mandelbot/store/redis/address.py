@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mandelbot.formatting import without_credentials
 from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import MovedError
 from redis.retry import Retry
-
-from scrapy_mandelbot.robots.formatting import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")

@@ -16,7 +16,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.formatting import counted
+from mandelbot.formatting import counted
+
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
