@@ -121,7 +121,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
-        self.site.hand_out(flight, now, as_scout=False)
+        self.site.handed_out(flight, now, as_scout=False)
         return flight
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
@@ -255,7 +255,7 @@ class QueueOfNames:
 
     def sent(self, url: str, now: float) -> Any:
         flight = self._sites[_name(url)].sent(url, now)
-        self._look_anew()
+        self._recheck()
         return flight
 
     def left(self, flight: Flight, url: str, now: float) -> None:
@@ -264,7 +264,7 @@ class QueueOfNames:
     def answered(self, flight: Flight, url: str, now: float) -> None:
         self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
-        self._look_anew()
+        self._recheck()
 
     def refused(
         self, flight: Flight, url: str, now: float, retry_after: float | None
@@ -272,7 +272,7 @@ class QueueOfNames:
         if self._is_together:
             self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)
-        self._look_anew()
+        self._recheck()
 
     def _share(self, name: str, now: float) -> None:
         """Share one pause among names that are refused within a second, if they are
@@ -292,10 +292,10 @@ class QueueOfNames:
             for one in sites:
                 one.pause = self._pause
 
-    def _look_anew(self) -> None:
+    def _recheck(self) -> None:
         for one in self._sites.values():
             if one.site.pause is self._pause:
-                one.site.look_anew()
+                one.site.recheck()
 
 
 def _name(url: str) -> str:

@@ -28,7 +28,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import fail_cleanly, is_server
+from scrapy_mandelbot.settings.values import fail_cleanly, is_job_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -187,7 +187,7 @@ def put_site_queue(settings: BaseSettings) -> None:
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
         _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
-        if scheduler_class is Scheduler and is_server(
+        if scheduler_class is Scheduler and is_job_server(
             str(settings.get("MANDELBOT_JOB"))
         ):
             _set(settings, "SCHEDULER", _SHARED, _ADDON)

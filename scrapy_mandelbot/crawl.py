@@ -106,7 +106,7 @@ class Crawl:
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
-        self.throttle.pauses.health_check.forbids = self.forbids
+        self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self.fetcher.keeps_dead = self.throttle.pauses.keeps_dead

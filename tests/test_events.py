@@ -23,7 +23,7 @@ from scrapy_mandelbot.events import (
     SITEMAP_READ,
 )
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

@@ -24,7 +24,7 @@ from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.settings.values import is_job_server
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -152,8 +152,8 @@ def _by_line(
     return Counter(dict(database.execute(query, values)))
 
 
-class _RedisJob:
-    """The job on Redis, ``redis://…#NAME``."""
+class _ServerJob:
+    """The job on a server, ``redis://…#NAME``."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")
@@ -214,7 +214,7 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
     place = opts.job
     site = opts.site or ""
     try:
-        with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
+        with closing((_ServerJob if is_job_server(place) else _FileJob)(place)) as job:
             if opts.export:
                 return _exported(job.requests())
             if opts.what == "requeue":
@@ -248,7 +248,7 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
 
 
 def _added(
-    job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
+    job: _FileJob | _ServerJob, lines: Iterable[str], settings: Settings
 ) -> Result:
     fingerprint, why_not = outline.fingerprinter_of(settings)
     remarks = []

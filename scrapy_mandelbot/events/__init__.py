@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 """The names of all numbers of an account."""

@@ -2,28 +2,25 @@
 
 :class:`JobServer` has five calls, each of which the server applies as a whole or not at
 all. ``docs/machines.rst`` has what a carrier promises, and
-``scrapy_mandelbot.fleet.contract`` the tests of it. A carrier is chosen by the scheme
-of ``MANDELBOT_JOB``, through the entry point group ``scrapy_mandelbot.job_servers``.
+``tests/fleet/test_carrier_contract.py`` the tests of it. A carrier is chosen by the
+scheme of ``MANDELBOT_JOB``: Redis and Valkey are part of this package, others are found
+by their entry point in the group ``scrapy_mandelbot.job_servers``, which takes the URL
+and :class:`JobTerms`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import identity_of
+from scrapy_mandelbot.settings.values import JOB_SERVERS, is_server
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
     from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
     from scrapy_mandelbot.settings.config import Config
-
-GROUP = "scrapy_mandelbot.job_servers"
-"""Entry points of other packages by scheme; each takes a URL and :class:`JobTerms`."""
-REDIS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
-"""Schemes of the carrier that this package has."""
 
 
 class JobTerms(NamedTuple):
@@ -145,14 +142,16 @@ def open_job_server(url: str, terms: JobTerms) -> JobServer:
 
     StorageError: no installed package has one for it.
     """
-    scheme = url.partition(":")[0]
-    if scheme in REDIS:
+    if is_server(url):
         from scrapy_mandelbot.fleet.redis_job import (  # noqa: PLC0415 -- optional
             RedisJobServer,
         )
 
         return RedisJobServer(url, terms)
-    for entry_point in entry_points(group=GROUP, name=scheme):
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- rarely needed
+
+    scheme = url.partition(":")[0]
+    for entry_point in entry_points(group=JOB_SERVERS, name=scheme):
         carrier: JobServer = entry_point.load()(url, terms)
         return carrier
     raise StorageError(f"no installed package carries a job at {scheme}://")

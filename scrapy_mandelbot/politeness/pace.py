@@ -196,7 +196,7 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from mandelbot.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
+    from mandelbot.robotstxt.times import READERS
 
     return sorted(
         number

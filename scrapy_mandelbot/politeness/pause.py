@@ -242,10 +242,12 @@ class Pause:
         """Return when the next request may be sent; ``inf``: no time is known."""
         if self.state is PauseState.OPEN:
             return now
-        if self.awaits_probe:
+        if self.state is PauseState.PAUSED:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
+        if self.awaits_probe:  # a final attempt
+            return max(now, self.until)
         return inf
 
     @property

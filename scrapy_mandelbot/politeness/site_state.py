@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from mandelbot.formatting import clock_time
 
-from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
+from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
+from scrapy_mandelbot.politeness.faults import Faults
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Section
@@ -190,18 +192,16 @@ class Site:
         While final attempts are made: one that was refused in them, or twice before.
         Once may be a limit's doing.
         """
-        section = self.faults.of(flight.request)
-        if self.pause.is_given_up or (section is not None and section.is_over()):
+        pause = self.pause
+        final_attempts = pause.final_attempts
+        if pause.is_given_up:
             return True
-        if not self._final_attempts(section):
-            return False
-        return self.faults.times(fingerprint) > 1
-
-    def _final_attempts(self, section: Section | None) -> int:
-        """Return how many are left: of the site, or of the section."""
-        if self.pause.final_attempts or section is None or section.pause is None:
-            return self.pause.final_attempts
-        return section.pause.final_attempts
+        section = self.faults.of(flight.request)
+        if section is not None and section.pause is not None:
+            if section.is_over():
+                return True
+            final_attempts = final_attempts or section.pause.final_attempts
+        return final_attempts > 0 and self.faults.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -213,7 +213,7 @@ class Site:
 
     # Requests come and go.
 
-    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def handed_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
         self.ticks += 1
         flight.tick = self.ticks
@@ -230,7 +230,7 @@ class Site:
         if self.has_refused:
             self.faults.let_pass(flight, now)
         self.pause.let_pass(flight, now)
-        self.look_anew()
+        self.recheck()
 
     def let_pass(self, flight: Flight, now: float) -> None:
         """Note that a request is about to leave: it takes its turn, if it had none."""
@@ -240,7 +240,7 @@ class Site:
         if flight.keeps_pauses and self._is_shut_for(flight):
             flight.had_turn = True
             self.pause.let_pass(flight, now)
-            self.look_anew()
+            self.recheck()
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
@@ -267,7 +267,7 @@ class Site:
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
-            self.look_anew()
+            self.recheck()
         return is_news
 
     def _scout_released(self, flight: Flight, _now: float) -> bool:
@@ -323,7 +323,7 @@ class Site:
             self.pause = Pause.NONE
             self.faults = Faults.NONE
             self.has_refused = False
-        self.look_anew()
+        self.recheck()
         return effect
 
     def refused(
@@ -347,9 +347,9 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
-        if not has_begun and self._final_attempts(faults.of(flight.request)):
+        if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
-        self.look_anew()
+        self.recheck()
         return effect
 
     def _refused_as_robot(
@@ -368,8 +368,16 @@ class Site:
         if path is None:
             return None
         self._own_faults().refuse_robots(path, refusal)
-        self.look_anew()
+        self.recheck()
         return PauseEffect.REFUSES_ROBOTS
+
+    def _makes_final_attempts(self, section: Section | None) -> bool:
+        """Return whether final attempts are left: of the site, or of the section."""
+        if self.pause.final_attempts:
+            return True
+        if section is None or section.pause is None:
+            return False
+        return section.pause.final_attempts > 0
 
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
@@ -412,7 +420,7 @@ class Site:
         # as where it refused this crawl itself: its answers are looked at
         self._own_faults()
         effect = self._own_pause().trip(refusal)
-        self.look_anew()
+        self.recheck()
         return effect is not None
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -427,14 +435,19 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
-        self.look_anew()
+        self.recheck()
 
     def hold(self, now: float, until: float) -> None:
-        """Send nothing before ``until``, whatever the site answers; now: end the hold."""
+        """Send nothing before a time, whatever the site answers."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self.look_anew()
+        self.recheck()
+
+    def release(self, now: float) -> None:
+        """Let the hold end at once: the next :meth:`end_hold` says how long it was."""
+        if self.held_until > now:
+            self.hold(now, now)
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now.
@@ -444,13 +457,13 @@ class Site:
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self.look_anew()
+        self.recheck()
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
         """Send the site nothing more in this run; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
-        self.look_anew()
+        self.recheck()
         return is_news
 
     def forget_refusals(self) -> None:
@@ -459,7 +472,7 @@ class Site:
         self.pause.reset()
         self.faults = Faults.NONE
         self.has_refused = False
-        self.look_anew()
+        self.recheck()
 
     def is_news(self, what: str) -> bool:
         """Return whether this was not reported for the site before; now it is."""
@@ -511,7 +524,7 @@ class Site:
             self.has_refused = True
         return self.faults
 
-    def look_anew(self) -> None:
+    def recheck(self) -> None:
         """Decide anew whether anything holds its requests back: a part has changed."""
         self.is_plain = (
             self.scout is None

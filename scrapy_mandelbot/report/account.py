@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.politeness.flight import Tally
+    from scrapy_mandelbot.politeness.tally import Tally
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {
@@ -205,7 +205,7 @@ class Account:
         throttle = self._crawl.throttle
         control = self._crawl.manual_control
         self._ended = self._crawl.now()  # the report and the log say the same
-        shut, given_up = control.held()
+        shut, given_up = control.count_shut()
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mandelbot.formatting import duration
 
-from scrapy_mandelbot.politeness.flight import End, Tally
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     PauseRecord,

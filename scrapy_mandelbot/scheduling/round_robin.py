@@ -132,7 +132,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         probe.
         """
         self._looked_again_at = -inf
-        self.held: dict[SubQueue, None] = {}
+        self.kept_out: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as
         theirs.
         """
@@ -188,7 +188,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """Remove a queue from the rotation."""
         self.step_out(queue)
         self._waits_for_an_end.discard(queue)
-        self.held.pop(queue, None)
+        self.kept_out.pop(queue, None)
         queue.has_joined = False
         queues = self._by_slot[queue.slot]
         if isinstance(queues, dict):
@@ -237,15 +237,15 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         if not standing:
             del self._standing[activity]
 
-    def hold(self, queue: SubQueue) -> None:
+    def keep_out(self, queue: SubQueue) -> None:
         """Take a sub-queue out until fewer requests to silent sites are in flight."""
         self.step_out(queue)
-        self.held[queue] = None
+        self.kept_out[queue] = None
 
-    def release_one(self) -> None:
-        """Let the queue take part again that was held first."""
-        queue = next(iter(self.held))
-        del self.held[queue]
+    def let_one_in(self) -> None:
+        """Let the queue take part again that was kept out first."""
+        queue = next(iter(self.kept_out))
+        del self.kept_out[queue]
         if queue.activity is None:
             self.stand(queue)
 

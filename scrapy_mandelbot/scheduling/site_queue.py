@@ -18,8 +18,9 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, End, Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
@@ -165,7 +166,7 @@ class SiteQueue:
         queue = self._round_robin.get((name, slot, ""))
         if queue is None or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if queue.site.dead_until <= self._crawl.now():
+        if queue.site.dead_until < inf and queue.site.dead_until <= self._crawl.now():
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
@@ -204,7 +205,7 @@ class SiteQueue:
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
-            elif self._hands_out(request, queue):
+            elif self._try_to_hand_out(request, queue):
                 return request
             else:
                 queue.site.tally.taken -= 1  # it is counted anew
@@ -322,7 +323,7 @@ class SiteQueue:
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
-    def _hands_out(self, request: Request, queue: SubQueue) -> bool:
+    def _try_to_hand_out(self, request: Request, queue: SubQueue) -> bool:
         """Hand the request out, if it may go by all that is found out only now."""
         site = queue.site
         slot = queue.slot
@@ -440,8 +441,8 @@ class SiteQueue:
         in_flight = self._in_flight
         first = self._at_first
         while True:
-            if round_robin.held and not in_flight.unresponsive.are_enough():
-                round_robin.release_one()
+            if round_robin.kept_out and not in_flight.unresponsive.are_enough():
+                round_robin.let_one_in()
             queue = round_robin.first()
             if queue is None:
                 if self.unloaded:
@@ -451,23 +452,33 @@ class SiteQueue:
                 continue
             site = queue.site
             slot = queue.slot
-            if (
-                not site.is_plain
-                and self._throttle.decide(site, None, queue.section) is not GO
+            if not site.is_plain:
+                decision = self._throttle.decide(site, None, queue.section)
+                if decision is not GO:
+                    round_robin.step_out(queue, until_an_end=bool(site.awaited))
+                    continue
+            activity = queue.activity
+            if activity and (
+                activity >= in_flight.limits[slot]
+                or activity >= first + site.tally.pages
             ):
-                round_robin.step_out(queue, until_an_end=bool(site.awaited))
-            elif queue.activity and (
-                (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
-                or (
-                    queue.activity >= first + site.tally.pages
-                    and in_flight.begins(site, slot)
-                )
-            ):
-                round_robin.step_out(queue, until_an_end=True)
-            elif not site.has_answered and in_flight.unresponsive.are_enough():
-                round_robin.hold(queue)
-            else:
-                return queue
+                in_flight.drop_lost_in(slot)
+                if self._has_enough_in_flight(site, slot):
+                    round_robin.step_out(queue, until_an_end=True)
+                    continue
+            if not site.has_answered and in_flight.unresponsive.are_enough():
+                round_robin.keep_out(queue)
+                continue
+            return queue
+
+    def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
+        """Return whether a slot transfers no more, or a site gets no more at first."""
+        in_flight = self._in_flight
+        if in_flight.is_full(slot):
+            return True
+        if self._at_first == inf:
+            return False
+        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
@@ -503,7 +514,7 @@ class SiteQueue:
             lambda more: take(queue.name, more),
             of,
             most,
-            self._throttle.pauses.health_check.request,
+            self._throttle.health_check.request,
         )
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)

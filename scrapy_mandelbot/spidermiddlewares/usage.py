@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:

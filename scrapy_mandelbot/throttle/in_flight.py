@@ -11,9 +11,9 @@ that too. A middleware may have given it a proxy, and may have to give it anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from mandelbot.answers.outcome import Failure
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+    from scrapy_mandelbot.politeness.tally import End
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
@@ -132,6 +131,29 @@ class _SlotLimits(dict[str, float]):
         return limit
 
 
+class Queue(Protocol):
+    """A queue that hands out requests, as those in flight and their sites concern it.
+
+    ``scheduling/site_queue.py`` says what each method does.
+    """
+
+    def __len__(self) -> int: ...
+
+    def waiting(self, site: Site) -> int: ...
+
+    def load_some(self, most: int) -> bool: ...
+
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]: ...
+
+    def delayed(self) -> Iterator[tuple[Site, float]]: ...
+
+    def slot_changed(self, slot: str, activity: int) -> None: ...
+
+    def site_changed(self, site: Site) -> None: ...
+
+    def end_delays(self, site: Site) -> None: ...
+
+
 class InFlight:
     """The requests in flight.
 
@@ -154,7 +176,7 @@ class InFlight:
         self._lost = lost
         self._count = count
         self._now = now
-        self.queues: list[SiteQueue] = []
+        self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
@@ -189,7 +211,7 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def hand_out(self, flight: Flight) -> None:
+    def add_from_queue(self, flight: Flight) -> None:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
@@ -219,6 +241,13 @@ class InFlight:
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
         return flight
+
+    def fingerprint_of(self, flight: Flight) -> bytes:
+        """Return the fingerprint of a request, which its flight keeps."""
+        if flight.fingerprint is None:
+            fingerprinter = self._crawler.request_fingerprinter
+            flight.fingerprint = fingerprinter.fingerprint(flight.request)
+        return flight.fingerprint
 
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
@@ -251,32 +280,35 @@ class InFlight:
         """Return the download slots that have any."""
         return self._in_slots.keys()
 
+    def drop_lost_in(self, slot: str) -> None:
+        """Drop the requests of a slot that have ended without a word.
+
+        A middleware may swallow a request. Then it is no longer the downloader's.
+        """
+        for flight in list(self._in_slots.get(slot, ())):
+            self.drop_if_lost(flight)
+
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
         most = engine.slot_concurrency(self._crawler, slot)
-        self.limits[slot] = most
-        if len(flights) < most:
-            return False
-        # Some ends go unnoticed: a middleware may swallow a request. Then it is no
-        # longer the downloader's either.
-        for flight in list(flights):
-            self.drop_if_lost(flight)
-        return self.in_slot(slot) >= most
+        self.limits[slot] = most  # it may have changed since
+        return len(flights) >= most
 
-    def begins(self, site: Site, slot: str) -> bool:
-        """Return whether a site has AT_FIRST requests in flight, and one more for each answer.
+    def in_slow_start(self, site: Site) -> int:
+        """Return how many requests a site may have in flight by what it has answered.
 
-        As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
+        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681, section
+        3.1): nobody knows yet what its limit is.
         """
-        most = self.AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
-        flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
-        return (
-            len(flights) >= most
-            and sum(not self.drop_if_lost(one) for one in flights) >= most
-        )
+        tally = site.tally
+        return self.AT_FIRST + tally.pages + tally.others + tally.cached
+
+    def count(self, site: Site, slot: str) -> int:
+        """Return how many requests to a site are in flight through a slot."""
+        return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
     def drop_if_lost(self, flight: Flight) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""

@@ -36,7 +36,7 @@ class ManualControl:
         self._now = throttle.now
         self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
 
-    def held(self) -> tuple[int, int]:
+    def count_shut(self) -> tuple[int, int]:
         """Return how many queued requests are of shut parts, and of given-up sites.
 
         A site, a section or a page is shut while it waits for a time of its own.
@@ -107,8 +107,7 @@ class ManualControl:
         site = throttle.sites.get(name)
         if site is None or site.pause_due(now) <= now:
             return False
-        if site.held_until > now:
-            site.hold(now, now)
+        site.release(now)
         site.pause.be_due(now)
         # the store would have the others wait, and this one too
         if throttle.has_leases:
@@ -177,7 +176,7 @@ class IdlePolicy:
         if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._manual_control.held() if held else (0, 0)
+        shut, given_up = self._manual_control.count_shut() if held else (0, 0)
         only_waits = held == shut or (
             shut and engine.scheduler_only_waits(self._crawler)
         )

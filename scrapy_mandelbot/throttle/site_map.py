@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 from mandelbot.origins import site_of
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -17,9 +17,12 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
+from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
+from scrapy_mandelbot.throttle.peers import Peers
 from scrapy_mandelbot.throttle.site_map import Sites
 from scrapy_mandelbot.throttle.waiters import Waiters
 
@@ -66,26 +69,62 @@ class Throttle:
         """Whether the requests of a site that is given up stay in the queue, for the
         next run.
         """
-        self.pauses = Pauses(crawler, self, store, events_)
-        self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
-        self.has_leases = self._leases.are_lent
+        # Without a next run, what was not refused twice is sent once more.
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
+        self._leases = Leases(store, self.timers, clock.now, self.update)
+        self.has_leases = self._leases.are_lent
+        self.peers = Peers(
+            store,
+            self.sites,
+            self.in_flight,
+            self.timers,
+            clock.now,
+            self.update,
+            self._emit_of_peer,
+            is_paced=self.is_paced,
+        )
+        self.pauses = Pauses(
+            events_,
+            self.sites,
+            self.in_flight,
+            self.peers.put_pause,
+            clock.now,
+            self.update,
+            keeps_given_up=self.keeps_given_up,
+        )
+        self.health_check = HealthCheck(crawler, events_.emit, self.update)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
-            from scrapy_mandelbot.throttle.shared_limits import (
-                SharedLimits,
-            )  # noqa: PLC0415
-
-            self.shared_limits = SharedLimits(config.together, crawler, self)
+            self.shared_limits = self._share_limits(config.together)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
+    def _share_limits(self, mode: str) -> SharedLimits:
+        from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls
+            SharedLimits,
+        )
+
+        limits = SharedLimits(
+            mode,
+            self._crawler,
+            self.sites,
+            self.in_flight,
+            self.now,
+            self.update,
+        )
+        self.pauses.shared_limits = limits
+        return limits
+
+    def _emit_of_peer(self, event: events.Event, site: Site) -> None:
+        self.pauses.emit(event, site)
+
     def close(self) -> None:
-        """Cancel every timer."""
-        for part in self.peers, self.waiters:
-            part.close()
+        """Release every lease, end all waits, and cancel every timer."""
+        self.peers.close()
+        self._leases.close()
+        self.waiters.close()
         self.timers.take()
 
     # Called by the queue.
@@ -102,11 +141,11 @@ class Throttle:
         if site.is_plain and (flight is None or not site.has_refused):
             return GO
         self.in_flight.drop_lost(site)
-        if flight is None and site in self.pauses.health_check:
+        if flight is None and site in self.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
         if flight is not None and site.has_refused and flight.fingerprint is None:
-            self.fingerprint(flight)
+            self.in_flight.fingerprint_of(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -141,8 +180,8 @@ class Throttle:
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
-        self.in_flight.hand_out(flight)
-        site.hand_out(flight, now, as_scout=as_scout)
+        self.in_flight.add_from_queue(flight)
+        site.handed_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
             self._note_leases(site)
@@ -174,9 +213,8 @@ class Throttle:
         site = flight.site
         if not site.has_refused:
             return site.pause.is_given_up
-        return site.is_given_up_for(
-            flight, flight.fingerprint or self.fingerprint(flight)
-        )
+        fingerprint = flight.fingerprint or self.in_flight.fingerprint_of(flight)
+        return site.is_given_up_for(flight, fingerprint)
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request is from the queue, which keeps it."""
@@ -263,7 +301,7 @@ class Throttle:
         now = self._now()
         pause = site.pause
         before = set(site.faults.aside.values())
-        fingerprint = flight.fingerprint or self.fingerprint(flight)
+        fingerprint = self.in_flight.fingerprint_of(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         if effect is not None:
@@ -273,7 +311,7 @@ class Throttle:
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(flight.fingerprint or self.fingerprint(flight))
+        flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
         self, flight: Flight, event: events.Event = events.BOUNCED
@@ -301,7 +339,7 @@ class Throttle:
             self.shared_limits.turn_taken(site, now)
         own = self.peers.put_turn(site.name, due)
         if own > due:
-            site.pacer.hold(own)
+            site.pacer.postpone(own)
 
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
@@ -368,10 +406,3 @@ class Throttle:
         if was_sent:
             self._keep_turn(site, now)
         self.update(site)
-
-    def fingerprint(self, flight: Flight) -> bytes:
-        """Store the fingerprint of a request on its flight, and return it."""
-        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(
-            flight.request
-        )
-        return flight.fingerprint

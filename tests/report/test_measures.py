@@ -9,7 +9,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from mandelbot.formatting import moment
 
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.measurements import (
     METRICS,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness.flight import End, Tally
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (

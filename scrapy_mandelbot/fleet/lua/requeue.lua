@@ -4,7 +4,7 @@
 -- Returns: 1 where it is to be called again; how far it is done; sites of which there was any.
 
 local wanted, which, cursor = ARGV[1], ARGV[2], ARGV[3]
-local SITES, REQUESTS = 500, 500  -- a call, so that no other command waits for long
+local SITES, REQUESTS = 300, 300  -- a call, so that no other command waits for long
 local now, found, left = now_ms(), {}, REQUESTS
 
 local function is_wanted(site) return wanted == '' or wanted == site end

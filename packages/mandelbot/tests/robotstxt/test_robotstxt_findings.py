@@ -19,7 +19,8 @@ from test_robotstxt_properties import bodies
 from mandelbot.cli.output import check_report
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
-from mandelbot.findings.syntax import ROBOT_NAMES, Spelling
+from mandelbot.findings.agent_checks import ROBOT_NAMES
+from mandelbot.findings.spelling import Spelling
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 

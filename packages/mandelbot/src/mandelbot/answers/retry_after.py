@@ -61,7 +61,13 @@ class AskedFor(NamedTuple):
 
 
 def wait_asked_for(header: Header, now: float) -> AskedFor:
-    """Return the seconds that an answer asks for, by its own clock where it has one."""
+    """Return the seconds that an answer asks for, by its own clock where it has one.
+
+    >>> from mandelbot import wait_asked_for
+    >>> headers = {"Retry-After": b"120"}
+    >>> wait_asked_for(headers.get, now=1_700_000_000.0).seconds
+    120.0
+    """
     unreadable = ""
     value = header("Retry-After")
     if value is not None:

@@ -125,19 +125,6 @@ VERBS = {
         "0: done",
         ("star-before-robots", "--format json"),
     ),
-    "fix": Verb(
-        "mandelbot.cli.file_verbs:fix",
-        "correct evident mistakes in place, without opening any URL",
-        (
-            *_OF_FILE,
-            flag(
-                "--unsafe", "also make corrections that open URLs, and name the robots"
-            ),
-        ),
-        "0: done",
-        ("robots.txt --diff", "robots.txt --output robots.txt"),
-        ("text", "json", "html"),
-    ),
     "normalize": Verb(
         "mandelbot.cli.file_verbs:normalize",
         "print the normal form, verified to make the same decisions",
@@ -266,9 +253,7 @@ def parse(
     """
     parser = ArgumentParser(
         program,
-        description=(
-            "Check, fix and explain robots.txt files. Use - for standard input."
-        ),
+        description=("Check and explain robots.txt files. Use - for standard input."),
         epilog=(
             f"{program} VERB --help shows the options, examples and exit codes of a"
             f" verb.{remark}"
