@@ -864,6 +864,13 @@ _ROWS = (
         "sitemaps.org requires the full URL: many robots ignore any other.",
     ),
     FindingKind(
+        "sitemap-not-alone",
+        Severity.ERROR,
+        "A Sitemap has more than one URL, or signs around it.",
+        "Robots take all of the value for the URL; some, this package among them, read "
+        "the URLs in it.",
+    ),
+    FindingKind(
         "sitemap-extension",
         Severity.NOTE,
         "A Sitemap's name ends neither with .xml nor with .xml.gz.",
