@@ -98,9 +98,9 @@ class Finding:
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
-        empty-allow hash-without-space long-crawl-delay long-line read-as-rule
-        robots-txt-in-rule status-forbids status-server-error status-too-many-requests
-        too-slow
+        empty-allow hash-without-space long-crawl-delay long-line merged-with-next
+        read-as-rule robots-txt-in-rule status-forbids status-server-error
+        status-too-many-requests too-slow
     """,
     Consequence.LETS_IN: """
         agents-apart allow-all allow-before-disallow binary-file
@@ -460,8 +460,16 @@ _ROWS = (
         "closed-to-robot",
         Severity.ERROR,
         "A robot may fetch nothing, probably by mistake.",
-        "Its own group has other rules, or none, so that most robots of today merge it "
-        "with the next group and obey that group's Disallow.",
+        "Its own group has other lines, or none; Google and robots that follow RFC "
+        "9309 merge it with the next group, and obey that group's Disallow.",
+    ),
+    FindingKind(
+        "merged-with-next",
+        Severity.WARNING,
+        "A robot may share a group that closes everything.",
+        "Robots that follow RFC 9309 merge the groups of a robot, and a group without "
+        "rules with the next one; others may not, such as those that read Crawl-delay "
+        "or end a group at a blank line.",
     ),
     FindingKind(
         "closed-to-all",
@@ -813,6 +821,12 @@ _ROWS = (
         "A rule never decides.",
         "Another rule, at least as long, matches all that it matches (Mandelbot, "
         "Google).",
+    ),
+    FindingKind(
+        "closed-already",
+        Severity.WARNING,
+        "A rule is in a group that closes the whole site.",
+        "It changes nothing there; it may be meant for another group.",
     ),
     FindingKind(
         "allow-after-disallow",
