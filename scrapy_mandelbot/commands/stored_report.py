@@ -1,4 +1,4 @@
-"""``cache`` and ``job``: what a project has stored of sites, and what waits in a job, and why."""
+"""``cache`` and ``job``: what a project stores; what waits in a job, and why."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class JobContents(NamedTuple):
 def job_report(
     job: JobContents, tries: int, now: float, paint: TerminalStyle
 ) -> tuple[dict[str, Any], str]:
-    """Return what waits, the site with most of it first, for a program and for a terminal.
+    """Return what waits, as data and as text; the site with most of it comes first.
 
     A site is given up after as many failed probes as `tries`.
     """
@@ -144,7 +144,9 @@ def job_report(
     pauses |= job.pauses
 
     def later(seconds: float | None) -> str | None:
-        return moment(seconds).isoformat() if seconds and seconds > now else None
+        if seconds and seconds > now:
+            return moment(seconds).isoformat()
+        return None
 
     def site_data(site: str, count: int) -> dict[str, Any]:
         pause = pauses.get(site, _NO_PAUSE)

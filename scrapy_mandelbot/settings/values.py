@@ -261,6 +261,25 @@ def is_server(text: str) -> bool:
     return ":" in text and text.partition(":")[0] in _SERVERS
 
 
+JOB_SERVERS = "scrapy_mandelbot.job_servers"
+"""The group of entry points of packages that carry a job: their names are schemes."""
+
+
+def is_job_server(text: str) -> bool:
+    """Return whether a setting names a server that carries a job.
+
+    It is Redis or Valkey, or another one for which a package is installed.
+    """
+    if is_server(text):
+        return True
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return False
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- rarely needed
+
+    return bool(entry_points(group=JOB_SERVERS, name=scheme))
+
+
 def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
@@ -350,11 +369,20 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-def path(name: str, value: object) -> str:
-    """Return the path of a file."""
-    if isinstance(value, (str, Path)) and Path(value).name:
-        return str(value)
-    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+EXIT_STATUSES = ("lost", "left", "forbidden")
+
+
+def exit_status(name: str, value: object) -> tuple[str, ...]:
+    """Return the ends of a crawl that are failures, each once."""
+    named = value or ()
+    if isinstance(named, str):
+        named = [one.strip() for one in named.split(",") if one.strip()]
+    if not isinstance(named, Iterable) or any(
+        one not in EXIT_STATUSES for one in named
+    ):
+        takes = f"one or several of {', '.join(map(repr, EXIT_STATUSES))}"
+        raise SettingsError(name, value, takes)
+    return tuple(dict.fromkeys(map(str, named)))
 
 
 def or_none(
@@ -454,7 +482,7 @@ def job(name: str, value: object) -> str:
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text == DURABLE:
+    if text == DURABLE or is_job_server(text):
         return text
     takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)

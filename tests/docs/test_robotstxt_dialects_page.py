@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mandelbot.robotstxt import DIALECTS, Dialect, RobotsTxt
 
-PAGE = (Path(__file__).parents[3] / "docs" / "dialects.rst").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "dialects.rst").read_text(encoding="utf-8")
 EXAMPLES = re.findall(
     r"^([A-Z]): .*\n~+\n\n::\n\n((?: {4}.*\n|\n)+)``(.+)``\n", PAGE, re.MULTILINE
 )

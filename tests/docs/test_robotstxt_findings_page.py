@@ -12,7 +12,7 @@ import docutils.utils
 import pytest
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "findings.rst").read_text(encoding="utf-8")
 SECTIONS = dict(
     re.findall(
@@ -56,7 +56,7 @@ def test_the_page_explains_each_severity():
     assert listed == [severity.name.lower() for severity in reversed(Severity)]
 
 
-def test_each_has_its_section():
+def test_each_finding_has_its_section():
     """Every finding is explained, in the order of the catalogue."""
     assert list(SECTIONS) == list(FINDINGS)
 
@@ -78,13 +78,13 @@ def test_the_section_says_what_the_code_says(code):
         assert lines(lint(octets(files[2])), code) == [line]
         assert lines(lint(octets(files[3] or CLEAN)), code) == []
     else:
-        assert lines(lint_delivery(delivery(deliveries[1])), code) == [None]
+        assert len(lines(lint_delivery(delivery(deliveries[1])), code)) == 1
         assert lines(lint_delivery(delivery(deliveries[2])), code) == []
 
 
 @pytest.mark.parametrize("name", ["findings.rst", "corrections.rst"])
 def test_the_sessions_are_real(name):
-    """What the pages show at a prompt is so, and docutils reads them without a warning."""
+    """What the pages show at a prompt is true, and docutils has no warning."""
     page = (DOCS / name).read_text(encoding="utf-8")
     test = doctest.DocTestParser().get_doctest(page, {}, name, name, 0)
     runner = doctest.DocTestRunner(verbose=False)

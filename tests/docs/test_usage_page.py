@@ -14,8 +14,8 @@ from mandelbot.preferences.statements import CATEGORY_TEXTS, DOCUMENTS, MEANINGS
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
-CASES = Path(__file__).parents[2] / "cases"
-PAGE = (Path(__file__).parents[3] / "docs" / "usage.rst").read_text(encoding="utf-8")
+CASES = Path(__file__).parents[2] / "packages" / "mandelbot" / "tests" / "cases"
+PAGE = (Path(__file__).parents[2] / "docs" / "usage.rst").read_text(encoding="utf-8")
 TREE = docutils.core.publish_doctree(
     PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
 )
@@ -44,10 +44,8 @@ def test_the_words_are_those_of_the_code():
     """Each with what it says, and the document that says so."""
     listed = {}
     for source, word, says, document in BY_HEAD["source"]:
-        listed[NAMES.get(source, source.lower().replace(" ", "-")), word] = (
-            says,
-            document,
-        )
+        name = NAMES.get(source, source.lower().replace(" ", "-"))
+        listed[name, "" if word == "a path" else word] = (says, document)
     assert listed.keys() == MEANINGS.keys()
     for key, (says, document) in listed.items():
         meaning = MEANINGS[key]

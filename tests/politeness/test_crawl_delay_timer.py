@@ -1,7 +1,7 @@
 """The pace of a site, by a clock that the tests turn. (politeness/pace.py)
 
-"An Extended Standard for Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay
-directive"; Mandelbot, "Crawl Delay".
+"An Extended Standard for Robot Exclusion", Request-rate and Visit-time; Moderatobot,
+"Crawl-delay directive"; Mandelbot, "Crawl Delay".
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_moderatobot_a_delay_is_a_pause_between_two_accesses():
     assert timer.due(MIDNIGHT + 60) == MIDNIGHT + 60
 
 
-def test_what_was_not_sent_in_time_is_not_caught_up():
+def test_unused_sending_times_are_not_made_up_for():
     """After an idle hour one request goes, and the next has its delay again."""
     timer = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT)
     timer.sent(MIDNIGHT + 3600)
@@ -74,7 +74,7 @@ def test_what_was_not_sent_in_time_is_not_caught_up():
 
 
 def test_a_request_without_an_answer_is_on_its_way_for_ten_seconds_at_most():
-    """It may reach the server late; but one page that hangs does not hold its site for minutes."""
+    """It may reach the server late; a page that hangs holds its site briefly."""
     timer = CrawlDelayTimer(of_file("Crawl-delay: 5\n"))
     timer.sent(MIDNIGHT)
     assert timer.due(MIDNIGHT + 1) == MIDNIGHT + 15
@@ -132,7 +132,7 @@ def test_a_delay_by_hand_beats_the_file_but_not_its_visit_times():
 
 @pytest.mark.parametrize(("took", "delay"), [(0.1, 10), (5, 10), (8, 16), (300, 60)])
 def test_extended2_rule_of_thumb(took, delay):
-    """Without a rate: the longer of 10 s and twice what the document took, if the project wants."""
+    """Without a rate: the longer of 10 s and twice the document's time, if wanted."""
     pace = of_file("Disallow: /x\n", by_fetch_time=True, longest=60)
     assert not pace.is_free
     end = MIDNIGHT + took
@@ -179,11 +179,12 @@ def test_a_delay_and_a_rate_hold_both():
     assert sent(pace, at("01:30")).due(0) == at("01:30") + 9
 
 
+# vacuumweb and spiderbot, "An Extended Standard for Robot Exclusion"
 SPIDERBOT = """\
 Request-rate: 1/10m 1300-1659
 Request-rate: 1/20m 1700-0459
 Request-rate: 5/1m 0500-1259
-"""  # "An Extended Standard for Robot Exclusion", the example of vacuumweb and spiderbot
+"""
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ Request-rate: 5/1m 0500-1259
     ],
 )
 def test_extended2_rates_by_the_time_of_the_day(last, due):
-    """The rate that holds when the next request is sent says how long ago the last one must be."""
+    """The rate at the next request's time says how long ago the last one must be."""
     pace = of_file(SPIDERBOT, longest=3600)
     assert sent(pace, at(last)).due(at(last)) == at(due)
 
@@ -313,7 +314,7 @@ def test_only_the_lines_for_the_agent_count():
 
 
 def test_a_file_of_a_thousand_windows_is_read_in_no_time():
-    """What a hostile owner writes costs a moment once, and each request next to nothing."""
+    """A hostile owner's file costs a moment once, and each request next to nothing."""
     windows = [
         f"{n // 60:02}{n % 60:02}-{(n + 1) // 60 % 24:02}{(n + 1) % 60:02}"
         for n in range(1440)
@@ -342,7 +343,7 @@ moments = st.integers(0, 86_399).map(lambda second: MIDNIGHT + second)
 
 
 def delay_at(pace: Pace, moment: float) -> float | None:
-    """Return the delay that holds then, the slow and obvious way; None: the site is shut."""
+    """Return the delay at that time, the slow way; None: the site is shut."""
     minute = int(moment % 86_400 // 60)
     if pace.visits and not any(window.covers(minute) for window in pace.visits):
         return None
@@ -370,7 +371,7 @@ def test_due_is_the_first_time_that_is_good(pace, now, ago):
 
 @given(paces, st.data())
 def test_no_two_requests_are_closer_than_asked(pace, data):
-    """Whatever comes in between: early questions, late sendings, slow answers and none at all."""
+    """Early questions, late sendings, slow answers and none at all may come between."""
     timer = CrawlDelayTimer(pace)
     now = data.draw(moments)
     reached = None

@@ -72,7 +72,7 @@ def test_a_wait_ends_within_visit_times():
 
 
 def test_when_the_next_may_come_after_an_answer():
-    """The delay that holds now, from now on; the thumb's rule goes by the last answer."""
+    """The delay in force now, from now on; the rule of thumb uses the last answer."""
     assert CrawlDelayTimer(Pace(60)).due_after(MIDNIGHT) == MIDNIGHT + 60
     assert CrawlDelayTimer(Pace()).due_after(MIDNIGHT) == MIDNIGHT
     by_thumb = CrawlDelayTimer(Pace(by_fetch_time=True, longest=60))

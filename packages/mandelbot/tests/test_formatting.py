@@ -1,6 +1,7 @@
 """How numbers, durations, moments, columns and text of the web are written."""
 
 import pytest
+
 from mandelbot.formatting import (
     LONGEST,
     clock_time,

@@ -6,6 +6,7 @@ from itertools import product
 from urllib.parse import SplitResult, urlparse
 
 import pytest
+
 from mandelbot.origins import _site, robots_url, site_of, without_user
 
 SAME = [
@@ -70,7 +71,7 @@ def test_without_user(url, bare):
 
 @pytest.mark.parametrize("scheme", ["http", "https", "s3"])
 def test_a_host_that_needs_no_reading_is_read_the_same(scheme):
-    """Most are their site's as written; which these are is seen without parsing them."""
+    """Most are their site's as written, which is seen without parsing them."""
     hosts = [
         "",
         ".",

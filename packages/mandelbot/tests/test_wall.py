@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import scrapy_mandelbot
+import mandelbot
 
 NEEDED = ("http-sf", "protego", "w3lib", "typing_extensions")  # the last for http-sf
 BEYOND = ("scrapy", "twisted", "lxml", "redis")
@@ -29,7 +29,7 @@ print(json.dumps(sorted(sys.modules)))
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Make an environment with the package and what the room needs, and nothing else."""
+    """Make an environment with the package, what the room needs, and nothing else."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
@@ -37,7 +37,7 @@ def bare(tmp_path_factory):
         parts = {file.parts[0] for file in distribution(name).files or ()} - {".."}
         for part in parts:
             (site / part).symlink_to(Path(str(distribution(name).locate_file(part))))
-    (site / "scrapy_mandelbot").symlink_to(Path(scrapy_mandelbot.__file__).parent)
+    (site / "mandelbot").symlink_to(Path(mandelbot.__file__).parent)
     return folder / "bin" / "python"
 
 
@@ -75,19 +75,10 @@ def test_importing_the_room_loads_none_of_it_where_it_is_there():
     ],
 )
 def test_files_are_checked_without_scrapy(bare, tmp_path, body, code):
-    """As `scrapy robots check` does it, with the same exit codes."""
+    """With the exit codes of the linter."""
     if body is not None:
         (tmp_path / "robots.txt").write_text(body)
     done = run(bare, "-m", "mandelbot", "check", "robots.txt", cwd=tmp_path)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert ("misspelt-field" in done.stdout) == (code == 3)
-
-
-def test_what_scrapys_command_prints_is_what_this_prints(bare, tmp_path):
-    """Of the same file, with the same options."""
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisalow: /x\nAllow: /\n")
-    arguments = ["check", "robots.txt", "--ignore", "note", "--format", "json"]
-    here = run(sys.executable, "-m", "scrapy", "robots", *arguments, cwd=tmp_path)
-    there = run(bare, "-m", "mandelbot", *arguments, cwd=tmp_path)
-    assert json.loads(there.stdout) == json.loads(here.stdout)

@@ -1,16 +1,10 @@
-"""``python -m mandelbot check FILE|URL ...``: the commands that need no Scrapy."""
+"""``python -m mandelbot VERB ...``: the same as ``mandelbot VERB ...``."""
 
 from __future__ import annotations
 
 import sys
 
-from mandelbot.cli.verbs import parse, run
-
-
-def main(arguments: list[str]) -> int:
-    """Run a command and return its exit code."""
-    return run(parse(arguments, "python -m mandelbot", has_project=False), None)
-
+from mandelbot.cli.verbs import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -38,14 +38,15 @@ _WEEKDAYS = frozenset(
     """
     mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday
     sat saturday sun sunday
-    """.split()
-)  # noqa: SIM905 -- words to be read
+    """.split()  # noqa: SIM905 -- words to be read
+)
 # RFC 822, section 5.1, and other zones whose abbreviations have one meaning on the web.
 _ZONE_TABLE = """
     ut 0   utc 0   gmt 0   z 0
     est -5   edt -4   cst -6   cdt -5   mst -7   mdt -6   pst -8   pdt -7
     wet 0   west 1   bst 1   cet 1   mez 1   cest 2   mesz 2   eet 2   eest 3   msk 3
-    ist 5.5   jst 9   kst 9   aest 10   aedt 11   nzst 12   nzdt 13   akst -9   akdt -8   hst -10
+    ist 5.5   jst 9   kst 9   aest 10   aedt 11   nzst 12   nzdt 13
+    akst -9   akdt -8   hst -10
     """.split()  # noqa: SIM905 -- words to be read
 _ZONES = {
     name: timezone(timedelta(hours=float(hours))) if float(hours) else timezone.utc
@@ -119,7 +120,9 @@ def basic(text: str) -> DateParts | None:
 
 
 def _parts(found: re.Match[str] | None) -> DateParts | None:
-    return None if found is None else DateParts(**found.groupdict(default=""))
+    if found is None:
+        return None
+    return DateParts(**found.groupdict(default=""))
 
 
 _DAY_MONTH_YEAR = re.compile(r"([0-9]{1,2})-([a-z]{3,9})-([0-9]{2,4})")  # RFC 850
@@ -212,7 +215,9 @@ def read_date(text: str, forms: tuple[Form, ...] = IN_SITEMAPS) -> datetime | No
     2822, section 4.3). A leap second becomes the second before it (RFC 3339, section
     5.7). The first matching form wins. Texts of more than 100 characters are no dates.
     """
-    return _read(text.strip().lower(), forms) if len(text) <= _LONGEST else None
+    if len(text) <= _LONGEST:
+        return _read(text.strip().lower(), forms)
+    return None
 
 
 @lru_cache(maxsize=1024)  # a file repeats its dates

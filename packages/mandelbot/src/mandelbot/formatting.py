@@ -21,7 +21,7 @@ _CREDENTIALS = re.compile(r"(//)[^/?#\s]*@")
 
 
 def printable(text: str) -> str:
-    """Return the text with a space for each tab and an escape for other unprintable characters."""
+    """Return the text with tabs as spaces and other unprintable characters escaped."""
     if text.isprintable():
         return text
     text = text.replace("\t", " ")
@@ -32,13 +32,15 @@ def printable(text: str) -> str:
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
-    """Return the text for a log line: printable, without credentials in URLs, at most `longest`.
+    """Return text for a log: printable, no credentials in URLs, at most `longest`.
 
     The cost does not grow with the length of the text.
     """
     start = text[: _LOOKED_AT * longest]  # credentials may be cut in two
     start = printable(without_credentials(start) if "@" in start else start)
-    return start if len(start) <= longest else f"{start[: longest - 1]}…"
+    if len(start) <= longest:
+        return start
+    return f"{start[: longest - 1]}…"
 
 
 def without_credentials(text: str) -> str:
@@ -57,7 +59,7 @@ _SEVERAL = 2  # the least number of a unit
 
 
 def duration(seconds: float | None) -> str:
-    """Return ``0.25 s``, ``90 s``, ``2 min``, ``2 min 30 s``, ``1 h 2 min``: at most two units."""
+    """Return ``0.25 s``, ``90 s``, ``2 min 30 s``, ``1 h 2 min``: at most two units."""
     if seconds is None or not isfinite(seconds):
         return "an unknown time"
     if seconds < _SEVERAL * _MINUTE:
@@ -70,11 +72,13 @@ def duration(seconds: float | None) -> str:
 
 def number(value: float | None) -> str:
     """Return ``1,240.052``: at most three decimals; empty for None."""
-    return "" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+    if value is None:
+        return ""
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def rate_text(rate: float) -> str:
-    """Return a rate, in requests per second, as text such as ``30 requests a minute``."""
+    """Return a rate in requests per second as text: ``30 requests a minute``."""
     for seconds, unit in ((1, "second"), (_MINUTE, "minute")):
         if rate * seconds >= _SEVERAL:
             return f"{rate * seconds:.0f} requests a {unit}"
@@ -149,4 +153,6 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return printable(str(value))

@@ -25,7 +25,9 @@ def site_of(url: SplitResult | ParseResult) -> str:
     """
     scheme = url.scheme
     netloc = url.netloc
-    return f"{scheme}://{netloc}" if _is_plain(netloc) else _site(scheme, netloc)
+    if _is_plain(netloc):
+        return f"{scheme}://{netloc}"
+    return _site(scheme, netloc)
 
 
 # Most are their site's as they stand: lower case, no user, and a port that is no
@@ -62,9 +64,9 @@ def site_named(url: str) -> str:
 def host_of(site: str) -> str:
     """Return the host of a site; an IPv6 address keeps its brackets."""
     host = site.rpartition("://")[2]
-    return (
-        host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
-    )
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.partition(":")[0]
 
 
 def without_user(url: str) -> str:

@@ -7,25 +7,33 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from mandelbot.answers.inside import leads_inside
 from tables import each_row
 
+from mandelbot.answers.inside import leads_inside
+
 INSIDE = """
-    127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001
+    127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1
+    017700000001
     0x7F.0x0.0x0.0x1 127.0.0.1. %31%32%37.0.0.1 127.0.0.0x1 00000177.1 0 0x 0.0.0.0
-    10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1 100.127.255.255
+    10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1
+    100.127.255.255
     192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1
     255.255.255.255 192.168.257 10.1 0xa9fea9fe 3232235777
     ::1 [::1] :: fe80::1 fe80::1%eth0 fc00::1 fd12:3456::1 fec0::1 ff02::1 2001:db8::1
-    ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:192.168.0.1 ::127.0.0.1 ::10.0.0.1 2002:7f00:1::
+    ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:192.168.0.1 ::127.0.0.1 ::10.0.0.1
+    2002:7f00:1::
     2002:c0a8:101::1 64:ff9b::127.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 2001::1
     0:0:0:0:0:ffff:127.0.0.1 0000:0000:0000:0000:0000:0000:0000:0001
-    localhost LOCALHOST localhost. a.localhost a.b.localhost. printer.local metadata.google.internal
+    localhost LOCALHOST localhost. a.localhost a.b.localhost. printer.local
+    metadata.google.internal
     router intranet nas.home.arpa host.localdomain
-    192.0.0.8 192.0.0.192 192.0.0.255 192.88.99.1 192.88.99.2 168.63.129.16 0xa83f8110 3fff::1
+    192.0.0.8 192.0.0.192 192.0.0.255 192.88.99.1 192.88.99.2 168.63.129.16 0xa83f8110
+    3fff::1
     5f00::1
-    ::ffff:168.63.129.16 100:0:0:1::1 400::1 8000::1 fe00::1 fd00:ec2::254 100.100.100.200
-    kubernetes.default.svc kubernetes.default.svc.cluster.local nas.lan wiki.corp pi.home fritz.box
+    ::ffff:168.63.129.16 100:0:0:1::1 400::1 8000::1 fe00::1 fd00:ec2::254
+    100.100.100.200
+    kubernetes.default.svc kubernetes.default.svc.cluster.local nas.lan wiki.corp
+    pi.home fritz.box
     www.fritz.box files.intranet vault.private LAN a.LAN. wpad.localdomain
     vault.service.consul host.openstacklocal gateway.docker
     1.2.3.4.5 08.8.8.8 256.1.1.1 1..2 127.0.0.1.. 999999999999 [::1 ::g 1.2.3.999
@@ -33,13 +41,17 @@ INSIDE = """
 # as IDNA reads them
 ODD = ["127\u30020\u30020\u30021", "127.0.0\uff0e1", "\u24dbocalhost"]
 OUTSIDE = """
-    example.com www.example.com. 8.8.8.8 134744072 0x08080808 010.8.8.8 8.8.2056 100.128.0.1
-    172.32.0.1 192.167.1.1 169.253.1.1 223.255.255.1 1.1.1.1. 2606:4700::1111 [2606:4700::1111]
+    example.com www.example.com. 8.8.8.8 134744072 0x08080808 010.8.8.8 8.8.2056
+    100.128.0.1
+    172.32.0.1 192.167.1.1 169.253.1.1 223.255.255.1 1.1.1.1. 2606:4700::1111
+    [2606:4700::1111]
     192.0.0.9 192.0.0.10 192.31.196.1 192.52.193.1 192.175.48.1 168.63.129.15 2001:1::1
     2001:4:112::1
-    lan.example.com corp.example svc.example.com box.com home.blog 2620:4f:8000::1 2001:200::1
+    lan.example.com corp.example svc.example.com box.com home.blog 2620:4f:8000::1
+    2001:200::1
     consul.io www.docker.com openstacklocal.example
-    ::ffff:8.8.8.8 2002:808:808:: 64:ff9b::8.8.8.8 localhost.example.com local.example.com
+    ::ffff:8.8.8.8 2002:808:808:: 64:ff9b::8.8.8.8 localhost.example.com
+    local.example.com
     127.0.0.1.example.com xn--bcher-kva.example 10.example.com a.0x7f.example 1.2.3.0x
 """.split()  # noqa: SIM905 -- words to be read
 
@@ -122,7 +134,7 @@ HOLD_IPV4 = {"::ffff:0:0/96", "64:ff9b::/96", "2002::/16"}
 
 
 def blocks(version):
-    """Return each block of a registry of IANA's, and whether it is globally reachable."""
+    """Return each block of an IANA registry, and whether it is globally reachable."""
     with REGISTRIES[version].open(newline="") as file:
         for row in csv.DictReader(file):
             for block in row["Address Block"].partition(" [")[0].split(", "):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tables import each_row
+
 from mandelbot.answers.meaning import meaning_of
 from mandelbot.answers.outcome import (
     PAUSE_STATUSES,
@@ -14,8 +16,6 @@ from mandelbot.answers.outcome import (
     SiteKnowledge,
 )
 from mandelbot.robotstxt import DIALECTS
-from scrapy.http import Headers
-from tables import each_row
 
 LAW = OutcomePolicy()
 REP1994 = OutcomePolicy(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
@@ -39,9 +39,9 @@ def answered(
     status: int, retry_after: float | None = None, pause_statuses=PAUSE_STATUSES
 ) -> Answer:
     """Return what a response brought, as a fetch reads it."""
-    headers = Headers()
+    headers = {}
     if retry_after is not None:
-        headers["Retry-After"] = f"{retry_after:.0f}"
+        headers["Retry-After"] = f"{retry_after:.0f}".encode()
     meaning = meaning_of(status, headers, pause_statuses, NOW, is_own=True)
     return Answer(status, meaning=meaning)
 
@@ -252,7 +252,7 @@ def test_what_a_proxy_says_of_the_server_behind_it_is_named(status):
     assert "the server behind it" in reason
 
 
-def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
+def test_timeouts_and_refused_connections_are_counted_together_truncated_bodies_apart():
     """Refused today and too slow tomorrow is silence twice; other bytes are another
     answer.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mandelbot.answers.retry_after import quota_of, wait_asked_for
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT

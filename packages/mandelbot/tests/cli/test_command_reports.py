@@ -11,6 +11,7 @@ import pytest
 from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mandelbot.cli.output import Terminal, TerminalStyle
 from mandelbot.cli.output import check_report as findings
 from mandelbot.cli.output import compare_report as comparison
@@ -27,7 +28,7 @@ PLAIN = TerminalStyle(colours=False)
 
 CORPUS = Path(
     os.environ.get("MANDELBOT_CORPUS")
-    or Path(__file__).parents[3] / "shared" / "corpus"
+    or Path(__file__).parents[5] / "shared" / "corpus"
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mandelbot.cli.output.fix_report import differing, unified_diff
 
 lines = st.lists(

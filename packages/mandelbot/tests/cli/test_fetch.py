@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 import pytest
 from certificates import Authority
+
 from mandelbot.answers.inside import leads_inside
 from mandelbot.answers.outcome import Failure
 from mandelbot.cli.fetch import TimedDownload
@@ -253,7 +254,7 @@ def test_credentials_of_a_url_are_not_sent():
         ([b"HTTP/1.1 200 OK\r\n", *([b"X: y\r\n"] * 200), b"\r\n"], Failure.LOST),
         ([ConnectionResetError()], Failure.LOST),
         ([ssl.SSLError()], Failure.TLS),
-        ([response(b"plain", "200 OK", "Content-Encoding: gzip")], Failure.LOST),
+        ([response(b"\0plain", "200 OK", "Content-Encoding: gzip")], Failure.LOST),
     ],
 )
 def test_a_malformed_response_is_a_failure(pieces, failure):
@@ -321,7 +322,7 @@ def test_an_unknown_coding_is_left_on():
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_body_is_read_to_its_limit(pack):
-    """One byte more tells that it is longer; a bomb is not unpacked, the rest not read."""
+    """One byte more shows that it is longer; a bomb is not unpacked."""
     coding = () if pack is bytes else ("Content-Encoding: gzip",)
     found, *_ = fetched(
         [response(pack(b"x" * 30_000), "200 OK", *coding)[:1_100]], most=1_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from cases.usage import CASES
+from tables import each_row
+
 from mandelbot import RobotsTxt
 from mandelbot.preferences.in_pages import page_usage
 from mandelbot.preferences.statements import CATEGORIES, DOCUMENTS, MEANINGS
 from mandelbot.preferences.tdmrep import TdmFile, with_tdm_file
 from mandelbot.robotstxt import DIALECTS
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
-from tables import each_row
 
 
 def said(case, dialect="mandelbot"):

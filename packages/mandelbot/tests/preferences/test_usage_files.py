@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from cases.usage_files import FILES
 from differences import unexplained
+
 from mandelbot import RobotsTxt
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize
@@ -16,6 +17,8 @@ OF_USE = {
     *(
         "bad-content-usage",
         "bad-content-signal",
+        "older-usage",
+        "read-as-rule",
         "unknown-usage",
         "usage-contradiction",
     ),
@@ -68,7 +71,7 @@ def test_a_correction_keeps_what_is_in_force(file):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_correction_moves_no_statement_to_another_robot(dialect):
-    """Where groups would be merged so that a line is about more robots, the lines stay."""
+    """Groups whose merging would make a line about more robots stay."""
     body = b"User-agent: a\nContent-Signal: ai-train=no\nUser-agent: b\nDisallow: /x\n"
     correction = normalize(body, dialect)
     after = RobotsTxt.parse(correction.text.encode(), dialect=dialect)

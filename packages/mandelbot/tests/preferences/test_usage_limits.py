@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from mandelbot.preferences.in_pages import MOST_HEADERS, page_usage
 from mandelbot.preferences.tdmrep import (
     _CONTENT_LIMIT,

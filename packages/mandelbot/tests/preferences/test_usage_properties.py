@@ -10,6 +10,7 @@ import http_sf
 from cases.usage import CASES
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from mandelbot import RobotsTxt
 from mandelbot.preferences.in_pages import page_usage, stated_terms
 from mandelbot.preferences.statements import (

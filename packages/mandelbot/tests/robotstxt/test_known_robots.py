@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from mandelbot.findings.syntax import ROBOT_NAMES
+from mandelbot.findings.agent_checks import ROBOT_NAMES
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.agents import product_tokens
 from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 
 def test_each_row_is_whole():
-    """A name that is there once, a kind that has words, an operator, a page and a date."""
+    """A unique name, a kind that has words, an operator, a page and a date."""
     names = [robot.name.lower() for robot in KNOWN_ROBOTS]
     assert len(set(names)) == len(names) > 50
     for robot in KNOWN_ROBOTS:

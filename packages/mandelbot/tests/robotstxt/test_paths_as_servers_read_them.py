@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mandelbot.robotstxt.paths import as_servers_read_it
 
 CASES = [

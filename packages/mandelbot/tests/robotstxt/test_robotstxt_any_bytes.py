@@ -9,8 +9,9 @@ import time
 import tracemalloc
 
 import pytest
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from tables import each_row
+
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 SECONDS = 10.0
 EVIL = {

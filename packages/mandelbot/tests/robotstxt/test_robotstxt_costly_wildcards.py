@@ -8,6 +8,7 @@ from itertools import islice
 
 import pytest
 from corpus import needs_corpus, read_files
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.index import FEW, MOST_COMPARED
 from mandelbot.robotstxt.patterns import Pattern
@@ -94,7 +95,7 @@ def test_robots_txt_itself_stays_allowed():
 @pytest.mark.parametrize("repeated", ["a", "-ab", "ab-"])
 @pytest.mark.parametrize("rules", [20_000, MANY, FEW + 1, 1])
 def test_no_decision_compares_more(monkeypatch, rules, repeated):
-    """Neither with all rules in one place, nor by a key that is in the URL many times."""
+    """Neither all rules in one place nor a key that is in the URL many times costs."""
     compared = 0
     matches = Pattern.matches
 

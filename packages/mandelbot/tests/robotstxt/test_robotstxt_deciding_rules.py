@@ -10,12 +10,13 @@ import pytest
 from corpus import needs_corpus, read_files, read_verdicts
 from hypothesis import given
 from hypothesis import strategies as st
+from wildrobots import ALL, agents, bodies, dialects, rooted
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.grammar import grammar_of, searchable
 from mandelbot.robotstxt.index import DecidingRules
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.verdict import Rule
-from wildrobots import ALL, agents, bodies, dialects, rooted
 
 DOCUMENTS = (
     *(
@@ -93,7 +94,7 @@ def test_a_verdict_does_not_depend_on_how_often_it_was_asked(dialect):
 
 
 def test_what_is_kept_grows_with_the_rules_alone():
-    """Its owner makes the file as long as it likes, and many robots may be asked about."""
+    """A file may be as long as its owner likes, with many robots to decide for."""
     agents = [f"bot{number}" for number in range(10)]
     names = "".join(f"User-agent: {name}\n" for name in agents)
     robots = RobotsTxt.parse(f"{names}Disallow: /a\n".encode() + b"\n" * 100_000)

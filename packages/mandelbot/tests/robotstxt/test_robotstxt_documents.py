@@ -6,8 +6,9 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from tables import each_row
+
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 DOCUMENTS = (
     *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases.extended2 import FROMMITZ
+
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.grammar import Grammar
 from mandelbot.robotstxt.records import RecordProblem
@@ -247,7 +248,7 @@ def test_extended2_times_that_cannot_be_read_are_ignored(value):
 
 @pytest.mark.parametrize("agent", ["vacuumweb", "spanwebbot", "spiderbot"])
 def test_extended2_the_rates_of_frommitz_cover_the_whole_day(agent):
-    """Three windows, one of them past midnight: at every minute exactly one rate holds."""
+    """Three windows, one past midnight: at every minute exactly one rate holds."""
     robots = RobotsTxt.parse(FROMMITZ.encode(), dialect="extended2")
     rates = robots.request_rates(agent)
     assert [str(rate) for rate in rates] == [

@@ -1,4 +1,4 @@
-"""Sentences about a file are safe for any log and terminal, whatever the file contains."""
+"""Sentences about any file are safe for any log and terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mandelbot.findings import lint
 from mandelbot.findings.delivery import Delivery, check_delivery
 from mandelbot.fix import prove, rewrite

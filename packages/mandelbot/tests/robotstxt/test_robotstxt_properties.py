@@ -11,9 +11,10 @@ import robotstxt_reference as reference
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt, decider, index
 from mandelbot.robotstxt.paths import normalise, read_url
-from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
 
 
 @settings(max_examples=examples(1500))
@@ -67,7 +68,7 @@ rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map(""
 def test_list_and_index_agree_where_ranges_and_wildcards_are_nested(
     rules, targets, many, dialect
 ):
-    """Whatever hangs on whatever, in a list, an index or its tables, the answer is one."""
+    """A list, an index and its tables give one answer, however rules overlap."""
     body = "\n".join(["User-agent: *", *rules, ""]).encode()
     robots = RobotsTxt.parse(body, dialect=dialect)
     urls = [f"https://www.example.com/{target}" for target in targets]
@@ -109,7 +110,7 @@ def test_nothing_raises(body, dialect, url, agent, max_bytes):
 @settings(max_examples=examples(400))
 @given(body=bodies, dialect=dialects)
 def test_records_and_rules_read_the_lines_alike(body, dialect):
-    """Every rule that decides is a record of that line, with that field and that value."""
+    """Every deciding rule is a record of its line, with its field and value."""
     robots = RobotsTxt.parse(body, dialect=dialect)
     records = {record.number: record for record in robots.records}
     for url in ("/", "/a", "/ab", "/a/b", "/index.html"):
@@ -122,7 +123,7 @@ def test_records_and_rules_read_the_lines_alike(body, dialect):
 
 @given(text=st.one_of(st.text(), paths))
 def test_normalising_twice_changes_nothing(text):
-    """Normalisation is idempotent, and agrees with the one that walks every character."""
+    """Normalisation is idempotent, and agrees with one that walks every character."""
     assert normalise(normalise(text)) == normalise(text) == reference.normalise(text)
     assert normalise(text).isascii()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt, Rule, Verdict
 from mandelbot.robotstxt.agents import product_tokens
 

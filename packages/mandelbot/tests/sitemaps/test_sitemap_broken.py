@@ -7,10 +7,11 @@ from contextlib import suppress
 import lxml.etree
 import pytest
 from cases.sitemaps_broken import BROKEN, END, OPEN, URL, url
-from mandelbot import SitemapReader
-from mandelbot.sitemaps.problems import MESSAGES
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap
+
+from mandelbot import SitemapReader
+from mandelbot.sitemaps.problems import MESSAGES
 
 EACH = pytest.mark.parametrize("case", BROKEN, ids=[case.name for case in BROKEN])
 

@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 from cases.sitemaps import CASES, URL, day
+
 from mandelbot import SitemapEntry, SitemapReader
 
 EACH = pytest.mark.parametrize("case", CASES, ids=[case.document for case in CASES])

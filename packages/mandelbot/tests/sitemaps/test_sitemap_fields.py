@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mandelbot import SitemapReader
 
 URL = "https://example.com/maps/sitemap.xml"
@@ -54,7 +55,7 @@ def test_fields(element, field, value, code):
 
 
 def test_fields_in_any_order_and_with_any_prefix():
-    """What is read the short way and what is read element by element come to the same."""
+    """The short way and reading element by element give the same entries."""
     fields = [
         "<loc>/1</loc>",
         "<lastmod>2020-01-01</lastmod>",
@@ -63,7 +64,8 @@ def test_fields_in_any_order_and_with_any_prefix():
     fields += ["<priority>0.5</priority>"]
     short, turned = "".join(fields), "".join(reversed(fields))
     prefixed = short.replace("<", "<s:").replace("<s:/", "</s:")
-    body = f"<urlset><url>{short}</url><url>{turned}</url><s:url>{prefixed}</s:url></urlset>"
+    entries = f"<url>{short}</url><url>{turned}</url><s:url>{prefixed}</s:url>"
+    body = f"<urlset>{entries}</urlset>"
     reader = SitemapReader(URL)
     entries = [*reader.feed(body.encode()), *reader.close()]
     assert entries == entries[:1] * 3

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
+
 from mandelbot import SitemapReader
 from mandelbot.sitemaps import unpacking
 
@@ -126,8 +127,10 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
                 0,
             ),
             [
-                "entry 1: an entry's URL cannot be read, or is not of http or https: it"
-                " is left out"
+                (
+                    "entry 1: an entry's URL cannot be read, or is not of http or "
+                    "https: it is left out"
+                )
             ],
         ),
         (
@@ -154,7 +157,7 @@ def test_what_is_fed_after_a_limit_is_not_kept():
 
 
 def test_a_reader_that_has_all_it_can_read_says_so():
-    """Behind the end of the packed data nothing is read, and nothing more need be fed."""
+    """Nothing is read behind the end of the packed data, nor need be fed."""
     reader = SitemapReader(URL)
     assert len([*reader.feed(gzip.compress(LINE) + b"no gzip" * 10_000)]) == 1
     assert reader.stopped
@@ -282,7 +285,7 @@ def test_memory_does_not_grow_with_the_file(size):
 
 
 def test_many_small_pieces_cost_little():
-    """Byte by byte takes no more memory, and no time that grows with what came before."""
+    """Byte by byte takes no more memory, nor time that grows with what came before."""
     tracemalloc.start()
     reader = SitemapReader(URL)
     body = OPEN + ENTRY * 2000 + END
@@ -300,10 +303,12 @@ from pathlib import Path
 from mandelbot import SitemapReader
 
 def most_memory():
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1000
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1000
 
 def read(size):
-    reader = SitemapReader("https://example.com/sitemap.xml", max_bytes=size, max_entries=None)
+    url = "https://example.com/sitemap.xml"
+    reader = SitemapReader(url, max_bytes=size, max_entries=None)
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     entries = b"<url><loc>https://example.com/page</loc></url>" * 20_000
     count = sum(1 for _ in reader.feed(packer.compress(b"<urlset>")))

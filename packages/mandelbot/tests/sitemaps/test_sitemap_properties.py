@@ -10,10 +10,11 @@ import lxml.etree
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from w3lib.url import safe_url_string
+
 from mandelbot import SitemapReader
 from mandelbot.sitemaps import formats, reader, unpacking
 from mandelbot.sitemaps.problems import MESSAGES, Problems
-from w3lib.url import safe_url_string
 
 URL = "https://example.com/sitemap.xml"
 
@@ -214,7 +215,10 @@ def sitemaps(draw):
     parts = []
     for _ in range(draw(st.integers(0, 6))):
         fields = [
-            f"<{prefix}loc>{pad}{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"
+            (
+                f"<{prefix}loc>{pad}"
+                f"{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"
+            )
         ]
         for name in draw(
             st.lists(st.sampled_from(["lastmod", "news", "own"]), unique=True)
@@ -250,7 +254,7 @@ def parsed(body: bytes) -> list[dict[str, str]]:
     block=st.sampled_from([80, 128, 200, 65_536]),
 )
 def test_a_sound_sitemap_means_what_an_xml_parser_reads(text, encoding, block):
-    """However it is written, and wherever blocks end, fields are those that lxml finds."""
+    """However it is written, wherever blocks end, fields are those that lxml finds."""
     body = text.encode(encoding)
     with (
         patch.object(unpacking, "BLOCK", block),

@@ -9,9 +9,10 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
 from scrapy import Request
 from w3lib.url import safe_url_string
+
+from mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
 
 BASE = "https://example.com/maps/sitemap.xml"
 
@@ -42,7 +43,7 @@ def test_urls_become_absolute_and_safe(text, url):
     """A URL is resolved against the sitemap's, and written as Scrapy's Request writes
     it.
     """
-    assert absolute_url(text, BASE) == url
+    assert absolute_url(BASE, text) == url
     assert Request(url).url == url
 
 
@@ -67,7 +68,7 @@ def test_urls_become_absolute_and_safe(text, url):
 )
 def test_what_the_web_cannot_be_asked_for_is_none(text):
     """What is no URL, or is of another scheme, is no entry: file: least of all."""
-    assert absolute_url(text, BASE) is None
+    assert absolute_url(BASE, text) is None
 
 
 def test_a_host_in_brackets_is_an_address():
@@ -78,7 +79,7 @@ def test_a_host_in_brackets_is_an_address():
         expected = Request("http://[x]/").url
     except ValueError:
         expected = None
-    assert absolute_url("http://[x]/", BASE) == expected
+    assert absolute_url(BASE, "http://[x]/") == expected
 
 
 hosts = st.lists(st.text("ab-0x", min_size=1, max_size=4), max_size=3).map(".".join)
@@ -94,7 +95,7 @@ urls = st.builds(
 def test_what_is_taken_as_safe_is_safe(url):
     """The short way gives what w3lib gives, which is the URL as it is."""
     if _SAFE_ALREADY.fullmatch(url):
-        assert safe_url_string(url) == url == absolute_url(url, BASE)
+        assert safe_url_string(url) == url == absolute_url(BASE, url)
 
 
 relative = st.text("aZ0-._~/", min_size=1, max_size=12)
@@ -105,13 +106,13 @@ bases = st.builds("https://example.com/{}".format, st.text("ab.-_~/?%é", max_si
 @given(relative, bases)
 def test_a_plain_path_is_put_behind_its_base(path, base):
     """The short way gives what urllib and w3lib give, in whatever document it is."""
-    assert absolute_url(path, base) == safe_url_string(urljoin(base, path))
+    assert absolute_url(base, path) == safe_url_string(urljoin(base, path))
 
 
 @given(st.one_of(st.text(), st.text("htps:/[]@#?%.é\0 \ud800", max_size=20)))
 def test_no_url_raises(text):
     """Whatever is written there, the answer is None or a URL that a Request takes."""
-    url = absolute_url(text, BASE)
+    url = absolute_url(BASE, text)
     assert is_relative(text) in {True, False}
     if url is not None:
         assert re.match("https?://", url)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-_REPOSITORY = Path(__file__).parents[2]
+_REPOSITORY = Path(__file__).parents[4]
 CORPUS = Path(
     os.environ.get("MANDELBOT_CORPUS") or _REPOSITORY.parent / "shared" / "corpus"
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
+
 from mandelbot.dates import IN_TAGS, read_date
 
 DATES = [

@@ -6,8 +6,9 @@ from dataclasses import fields
 
 from cases import robot_meta_tags, robot_tags_decided
 from cases import robot_tags as robot_tag_cases
-from mandelbot import RobotTags, robot_tags
 from tables import each_row
+
+from mandelbot import RobotTags, robot_tags
 
 CASES = (*robot_tag_cases.CASES, *robot_meta_tags.CASES, *robot_tags_decided.CASES)
 VALUES = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+
 from mandelbot import robot_tags
 from mandelbot.tags.head import METAS_LIMIT
 from mandelbot.tags.reading import DIRECTIVES_LIMIT, HEADERS_LIMIT, RobotTag
@@ -99,7 +100,7 @@ def test_references_that_are_no_character_raise_nothing(reference):
 
 @pytest.mark.parametrize("where", ["header", "meta", "link"])
 def test_a_tag_in_a_log_is_harmless(where):
-    """No escape sequence and no override of a page reaches a terminal that shows a log."""
+    """No escape sequence and no override of a page reaches a terminal by a log."""
     text = str(RobotTag(where, "noindex\x1b[2J\u202e\n" + "a" * 150, line=1))
     assert text.isprintable()
     assert "noindex\\x1b[2J" in text

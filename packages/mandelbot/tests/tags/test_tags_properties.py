@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from mandelbot import RobotTags, robot_tags
 from mandelbot.tags import head
 from mandelbot.tags.directives import directives_by_agent, directives_of, effects_of

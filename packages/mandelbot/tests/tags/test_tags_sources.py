@@ -7,6 +7,7 @@ import pickle
 from datetime import datetime, timedelta, timezone
 
 import pytest
+
 from mandelbot import RobotTag, RobotTags, robot_tags
 
 PAGE = b"""<html><head>

@@ -67,7 +67,12 @@ _STEP_CUT_OFF = 2  # of these waits, at most, while no site answers
 
 
 class OutcomeKind(Enum):
-    """What a fetch says about a site."""
+    """What a fetch says about a site.
+
+    >>> from mandelbot import OutcomeKind
+    >>> print(OutcomeKind.ALLOW_ALL)
+    allow all
+    """
 
     RULES = "rules"
     """The body holds the site's rules."""
@@ -90,7 +95,12 @@ class OutcomeKind(Enum):
 
 
 class Failure(Enum):
-    """Why a fetch brought no answer."""
+    """Why a fetch brought no answer.
+
+    >>> from mandelbot import Failure
+    >>> Failure.TIMED_OUT.is_outage, Failure.LOOP.is_outage
+    (True, False)
+    """
 
     DROPPED = "not asked for"
     NO_SUCH_HOST = "no such host"
@@ -144,7 +154,12 @@ SILENT = frozenset(
 
 
 class Answer(NamedTuple):
-    """What one fetch of a robots.txt brought: the final status, or a failure."""
+    """What one fetch of a robots.txt brought: the final status, or a failure.
+
+    >>> from mandelbot import Answer, Failure
+    >>> Answer(404).failure, Answer(failure=Failure.TIMED_OUT).status
+    (None, None)
+    """
 
     status: int | None = None
     failure: Failure | None = None
@@ -253,7 +268,14 @@ class Trouble:
 
 
 class OutcomePolicy(NamedTuple):
-    """What the project and its dialect say about answers."""
+    """What the project and its dialect say about answers.
+
+    >>> from mandelbot import Answer, OutcomePolicy
+    >>> from mandelbot.answers.outcome import SiteKnowledge
+    >>> outcome = OutcomePolicy().outcome_of(Answer(404), SiteKnowledge())
+    >>> outcome.kind
+    <OutcomeKind.ALLOW_ALL: 'allow all'>
+    """
 
     tries: int = 8
     """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx
@@ -322,7 +344,12 @@ class OutcomePolicy(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one fetch of a robots.txt means, and why, as text for a log."""
+    """What one fetch of a robots.txt means, and why, as text for a log.
+
+    >>> from mandelbot import Outcome, OutcomeKind
+    >>> Outcome(OutcomeKind.ALLOW_ALL, "status 404", 404).reason
+    'status 404'
+    """
 
     kind: OutcomeKind
     reason: str

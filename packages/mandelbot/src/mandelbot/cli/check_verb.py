@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import replace
@@ -20,6 +21,9 @@ from mandelbot.cli.output.rules_in_force import SUCCESS, Rules
 from mandelbot.cli.sources import read_source, rules_of
 from mandelbot.findings import FINDINGS, Severity
 from mandelbot.formatting import shown
+from mandelbot.origins import site_named
+from mandelbot.robotstxt import RobotsTxt
+from mandelbot.sitemaps.urls import http_url
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,21 +32,21 @@ if TYPE_CHECKING:
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
 _SECTIONS = {
-    ".robots-check.cfg": "check",
-    "pyproject.toml": "tool.robots-check",
-    "setup.cfg": "robots-check",
+    ".mandelbot.cfg": "mandelbot",
+    "pyproject.toml": "tool.mandelbot",
+    "setup.cfg": "mandelbot",
 }
 """Where a project's choices are: files of a folder, the first that has the section."""
-_OWN = "check"  # the section of a file that has nothing else
+_SHARED = ("pyproject.toml", "setup.cfg")  # files that others have sections in
 _KEYS = ("select", "ignore", "fail-on")
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
-    """Return the choices of the options; those that are not given come from the project's file."""
+    """Return what the options choose, completed from the project's file."""
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
-        chosen = _read(path, _SECTIONS.get(path.name, _OWN)) or {}
+        chosen = _read(path, _SECTIONS.get(path.name, "mandelbot")) or {}
     codes = {}
     for key in _KEYS[:2]:
         if given := getattr(opts, key):
@@ -74,16 +78,16 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
     found: dict[str, Any] | None
     try:
         text = read_source(str(path)).decode()
-        if section != _OWN and "robots-check" not in text:
+        if path.name in _SHARED and f"[{section}]" not in text:
             return None
         if path.suffix == ".toml":
             found = (
-                import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+                import_module("tomllib").loads(text).get("tool", {}).get("mandelbot")
             )
         else:
             found = _ini(text, path, section)
     except ModuleNotFoundError:  # Python 3.10
-        need = "Python 3.11 is needed to read it; .robots-check.cfg will do"
+        need = "Python 3.11 is needed to read it; .mandelbot.cfg will do"
         raise UnavailableError(f"{path}: {need}") from None
     except (ConfigError, ValueError) as error:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
@@ -99,9 +103,11 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
     parser = ConfigParser(interpolation=None, default_section="")
     parser.read_string(text, str(path))
     unknown = [name for name in parser.sections() if name != section]
-    if unknown and section == _OWN:
+    if unknown and path.name not in _SHARED:
         raise ValueError(f"there is no section {shown(unknown[0])}, only {section}")
-    return dict(parser.items(section)) if parser.has_section(section) else None
+    if parser.has_section(section):
+        return dict(parser.items(section))
+    return None
 
 
 def _codes(given: Any, where: str) -> frozenset[str]:
@@ -136,7 +142,7 @@ _UNAVAILABLE = 2
 
 
 def check(invocation: Invocation) -> Result:
-    """Check files and sites; one that is not available does not keep others from being checked."""
+    """Check files and sites; the others are checked even if one is not available."""
     choices = read_choices(invocation.opts, Path.cwd())
     found = [(source, _files_of(source)) for source in invocation.opts.sources]
     is_one = [files for _, files in found] == [None]
@@ -156,7 +162,7 @@ def check(invocation: Invocation) -> Result:
             reports.append(reports_on.check(rules, choices))
     page = None
     if invocation.opts.format == "html":
-        from mandelbot.cli.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.file_verbs import page_of  # noqa: PLC0415 -- it is not cheap
 
         page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)
@@ -194,9 +200,54 @@ def _rules_of(invocation: Invocation, source: str) -> Rules:
         return rules
     if rules.delivery is None:
         raise UnavailableError(rules.trouble)
+    if rules.is_there:
+        uncited = tuple(_uncited_sitemaps(invocation, rules))
+        return replace(rules, delivery=replace(rules.delivery, uncited=uncited))
     url = rules.source
     if rules.answer.status not in _NOT_FOUND or not url.endswith("/robots.txt"):
         return rules
     other = invocation.fetch(url.removesuffix("robots.txt") + "ROBOTS.TXT")
     delivery = replace(rules.delivery, in_capitals=other.status in SUCCESS)
     return replace(rules, delivery=delivery)
+
+
+_MOST_SITES = 10  # whose robots.txt files are fetched, as sitemaps are on them
+
+
+def _uncited_sitemaps(
+    invocation: Invocation, rules: Rules
+) -> Iterator[tuple[int, str]]:
+    """Yield line and site of each sitemap on another site that does not cite it."""
+    own = site_named(rules.source)
+    cited_by: dict[str, set[str] | None] = {own: None}
+    for line, url in _sitemaps(rules):
+        site = site_named(url)
+        if site not in cited_by:
+            if len(cited_by) > _MOST_SITES:
+                return
+            cited_by[site] = _cited_by(invocation, rules.source, site)
+        cited = cited_by[site]
+        if cited is not None and url not in cited:
+            yield line, site
+
+
+def _cited_by(invocation: Invocation, source: str, site: str) -> set[str] | None:
+    """Return the sitemaps that a site's robots.txt cites; None: that is unknown."""
+    if not invocation.may_redirect(source, site):
+        return None
+    rules = rules_of(invocation, site)
+    status = rules.answer.status if rules.answer else None
+    if status not in SUCCESS and status not in _NOT_FOUND:
+        return None
+    return {url for _, url in _sitemaps(rules)}
+
+
+def _sitemaps(rules: Rules) -> Iterator[tuple[int, str]]:
+    """Yield line and URL of each sitemap that a file cites, if there is a file."""
+    if not rules.is_there:
+        return
+    for record in RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).records:
+        if record.field == "sitemap":
+            url = http_url(rules.source, record.value)
+            if url is not None:
+                yield record.number, url

@@ -26,6 +26,8 @@ from urllib.request import (
     UnknownHandler,
 )
 
+from w3lib.url import safe_url_string
+
 from mandelbot.answers.content_codings import (
     UnknownCodingError,
     UnreadableBodyError,
@@ -38,7 +40,6 @@ from mandelbot.formatting import shown
 from mandelbot.origins import without_user
 from mandelbot.robotstxt.agents import header_text
 from mandelbot.sitemaps.urls import absolute_url
-from w3lib.url import safe_url_string
 
 # RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this
 # package.
@@ -77,7 +78,7 @@ class Fetched:
             location = self.headers.get("location", "")
             is_url = (
                 not location
-                or absolute_url(location.strip(), self.final_url) is not None
+                or absolute_url(self.final_url, location.strip()) is not None
             )
             failure = Failure.NOWHERE if is_url else Failure.BAD_REDIRECT
             return Answer(failure=failure, detail=f"{self.redirects} hops")
@@ -88,7 +89,9 @@ class Fetched:
         """Why there is no response; empty: there is one."""
         if self.failure is None:
             return ""
-        detail = f" ({self.detail})" if self.failure is Failure.OTHER else ""
+        detail = ""
+        if self.failure is Failure.OTHER:
+            detail = f" ({self.detail})"
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
@@ -169,8 +172,9 @@ class TimedDownload(Thread):
             with suppress(UnknownCodingError):
                 unpacked = unpack(body, codings_in(encoding), max_bytes + 1)
                 is_whole = is_whole and (unpacked.is_whole or len(body) > max_bytes)
+                is_encoded = unpacked.body != body or not encoding
                 body = unpacked.body
-                encoding = ""
+                encoding = "" if is_encoded else encoding
         except UnreadableBodyError as error:
             detail = error_text(error)
             return fetched(
@@ -213,9 +217,8 @@ class TimedDownload(Thread):
         location = response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
             return None
-        target = absolute_url(
-            header_text(location.encode("latin-1", "replace")).strip(), urls[-1]
-        )
+        written = header_text(location.encode("latin-1", "replace")).strip()
+        target = absolute_url(urls[-1], written)
         if target is None or len(urls) > _MAX_REDIRECTS:
             return None
         target = without_user(target)

@@ -1,4 +1,4 @@
-"""The verbs ``fix``, ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
+"""The verbs ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mandelbot.cli.output import (
 )
 from mandelbot.cli.output.rules_in_force import SUCCESS
 from mandelbot.cli.sources import rules_of, write_file
-from mandelbot.fix import correct
 from mandelbot.fix import normalize as normal_form
 
 if TYPE_CHECKING:
@@ -24,17 +23,9 @@ if TYPE_CHECKING:
     from mandelbot.cli.output.rules_in_force import Rules
 
 _MOST_SITEMAPS = 100  # read in one call
-_PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
 _INSIDE = (
     'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 )
-
-
-def fix(invocation: Invocation) -> Result:
-    """Correct the lines of one file that evidently mean something else."""
-    rules = _file(invocation)
-    correction = correct(rules.body, rules.url, unsafe=invocation.opts.unsafe)
-    return _result(invocation, rules, fix_report.corrected(rules, correction))
 
 
 def normalize(invocation: Invocation) -> Result:
@@ -48,15 +39,16 @@ def normalize(invocation: Invocation) -> Result:
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
     opts = invocation.opts
     remarks = [*report["remarks"]]
-    code = 3 if report["proof"] and report["proof"]["different"] else 0
+    code = 0
+    if report["proof"] and report["proof"]["different"]:
+        code = 3
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
-        text = (
-            fix_report.diff_shown(report, paint)
-            if opts.diff
-            else fix_report.text_shown(report)
-        )
+        if opts.diff:
+            text = fix_report.diff_shown(report, paint)
+        else:
+            text = fix_report.text_shown(report)
     if opts.output:
         if not code:
             write_file(opts.output, report["text"])
@@ -97,9 +89,8 @@ def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
         invocation.setting("sitemap_max_bytes"),
         invocation.setting("sitemap_max_entries"),
     )
-    project = invocation.project
     sitemaps = report["sitemaps"]
-    timeout = _PAGE_TIMEOUT if project is None else project.getfloat("DOWNLOAD_TIMEOUT")
+    timeout = invocation.page_timeout
     known = {one["url"] for one in sitemaps}
     for sitemap in sitemaps:  # grows in the loop
         url = sitemap["url"]
@@ -145,8 +136,8 @@ def page_of(
 
     dialect = invocation.dialect
     if corrected is None and rules.read(dialect)[0] is not None:
-        correction = correct(rules.body, rules.url)
-        corrected = fix_report.corrected(rules, correction)
+        normal = normal_form(rules.body, dialect)
+        corrected = fix_report.corrected(rules, normal, dialect.name)
     subject = RobotsPageData(
         rules=rules,
         checked=checked or check_report.check(rules),

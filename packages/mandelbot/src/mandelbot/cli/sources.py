@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from mandelbot.answers.content_codings import is_plain
 from mandelbot.answers.meaning import GOES_BACK
 from mandelbot.answers.outcome import Failure
 from mandelbot.cli.output import UnavailableError, is_url
@@ -32,7 +33,7 @@ _NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
 
 
 def rules_of(invocation: Invocation, source: str) -> Rules:
-    """Return the robots.txt of a file, of standard input (``-``), or as a URL serves it.
+    """Return the robots.txt of a file, of standard input (``-``) or of a URL.
 
     Without a response, its ``trouble`` says why.
     """
@@ -65,11 +66,9 @@ def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
         return replace(delivery, seconds=fetched.seconds)
     if fetched.failure is not None:
         coding = fetched.content_encoding
-        return (
-            replace(delivery, content_encoding=coding, encoded=False)
-            if coding
-            else None
-        )
+        if coding:
+            return replace(delivery, content_encoding=coding, encoded=False)
+        return None
     is_success = fetched.status in SUCCESS
     return replace(
         delivery,
@@ -80,6 +79,7 @@ def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
         # Of an error page these say nothing about the file.
         content_type=fetched.headers.get("content-type", "") if is_success else None,
         content_encoding=fetched.content_encoding if is_success else None,
+        encoded=not (fetched.content_encoding and is_plain(fetched.body)),
     )
 
 
@@ -150,9 +150,8 @@ class Url(NamedTuple):
                 bool(parts.scheme and parts.hostname)
                 and split_url(self.url) is not None
             )
-        if not is_absolute and (
-            not self.url.startswith("/") or self.url.startswith("//")
-        ):
+        is_path = self.url.startswith("/") and not self.url.startswith("//")
+        if not is_absolute and not is_path:
             raise self._refused(
                 "this is no URL: it begins with https:// or with one slash"
             )
@@ -163,7 +162,7 @@ class Url(NamedTuple):
 
 
 def read_urls(opts: Namespace) -> list[Url]:
-    """Return the URLs of the arguments (``-``: of standard input), and those in a file."""
+    """Return the URLs of the arguments (``-``: standard input), and those in a file."""
     urls: list[Url] = []
     for argument in opts.urls:
         urls += _urls_in("-") if argument == "-" else [Url(argument)]

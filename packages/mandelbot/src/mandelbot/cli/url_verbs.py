@@ -1,4 +1,4 @@
-"""The verbs ``explain`` and ``compare``: verdicts on URLs, one or ten thousand of them."""
+"""The verbs ``explain`` and ``compare``: verdicts on one URL or ten thousand."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
             f"a page is about one site, and these URLs are of {len(rules_at)}"
         )
     for url in rules_at:
-        rules_at[url] = rules = rules_of(invocation, url)
+        rules = rules_of(invocation, url)
+        rules_at[url] = rules
         # Of several sites one that is not there is a line of the report, as one that is
         # down.
         if rules.trouble and len(rules_at) == 1:

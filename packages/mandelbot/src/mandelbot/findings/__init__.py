@@ -1,4 +1,4 @@
-r"""Findings: what is wrong with a robots.txt, or with how it comes, and to which robots it matters.
+r"""Finds what is wrong with a robots.txt or its delivery, and for which robots.
 
 >>> for finding in lint(b"User-agent: *\nDisalow: /a\nAllow: /b\n"):
 ...     print(finding)
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
     Consequence,
@@ -29,8 +30,13 @@ from mandelbot.findings.delivery import Delivery, check_delivery
 from mandelbot.findings.rule_checks import check_clashes
 from mandelbot.findings.source import LintHit, LintInput, quoted, with_managed_block
 from mandelbot.findings.structure import check_structure
-from mandelbot.findings.syntax import check_agent, check_syntax
-from mandelbot.findings.value_checks import check_usage, check_value
+from mandelbot.findings.syntax import check_syntax
+from mandelbot.findings.value_checks import (
+    check_hosts,
+    check_invisible,
+    check_usage,
+    check_value,
+)
 from mandelbot.robotstxt.dialects import FIELDS
 from mandelbot.robotstxt.records import RecordProblem
 
@@ -51,7 +57,7 @@ __all__ = [
 
 
 def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]:
-    """Return what is wrong with a file, in the order of its lines, the whole file first.
+    """Return the findings about a file: the whole file first, then by line.
 
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
     many are listed as its row of the table says; the last of them knows how many more
@@ -70,8 +76,24 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
 
 
 _SAID_BY = {
+    "blank-line-between-agents": {"agents-apart"},
     "redundant-star": {"duplicate-rule", "tie", "unreachable-rule"},
     "unknown-usage": {"bad-content-signal", "bad-content-usage"},
+    **{
+        code: {"invisible-character"}
+        for code in (
+            "agent-characters",
+            "misspelt-agent",
+            "no-leading-slash",
+            "not-utf-8",
+            "odd-line-end",
+            "relative-sitemap",
+            "sitemap-not-alone",
+            "space-in-agent",
+            "star-in-agent",
+            "unescaped-character",
+        )
+    },
 }
 """Findings that say no more than others do of the same line."""
 
@@ -92,9 +114,11 @@ def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
 
 
 def _check_lines(source: LintInput) -> Check:
+    yield from check_hosts(source.outline.records)
     for record in source.outline.records:
         yield from _check_characters(record, source)
         yield from check_syntax(record, source)
+        yield from check_invisible(record)
         if record.field == "user-agent":
             yield from check_agent(record)
         else:
@@ -128,8 +152,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SEPARATOR = re.compile("[\v\f\x85\u2028\u2029]")
 
 
-# : What files begin with that are no text, by what they are; UTF-32 before UTF-16,
-# which begins : like it.
+#: What files begin with that are no text, by what they are; UTF-32 before UTF-16,
+#: which begins like it.
 _KINDS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -165,15 +189,19 @@ def _kind_of_binary(octets: bytes) -> str | None:
         sample = text
     zeros = sample.count(b"\0")
     if zeros * 3 > len(sample):
-        return "UTF-32" if zeros * 2 > len(sample) + 4 else "UTF-16 without its mark"
-    return (
-        "no text" if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample) else None
-    )
+        if zeros * 2 > len(sample) + 4:
+            return "UTF-32"
+        return "UTF-16 without its mark"
+    if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample):
+        return "no text"
+    return None
 
 
 def _check_end(source: LintInput) -> Check:
     """Whether the file ends within the name of a field."""
-    last = source.outline.records[-1] if source.outline.records else None
+    last = None
+    if source.outline.records:
+        last = source.outline.records[-1]
     if (
         last is None
         or source.body[-1:] in {b"\n", b"\r"}

@@ -16,7 +16,12 @@ from typing import NamedTuple
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is, ascending."""
+    """How bad a finding is, ascending.
+
+    >>> from mandelbot import Severity
+    >>> Severity.WARNING < Severity.ERROR, str(Severity.ERROR)
+    (True, 'error')
+    """
 
     NOTE = 1
     """Some robots read it differently, or it is redundant."""
@@ -71,7 +76,13 @@ class FindingKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding in a file or its delivery; as a string, one line."""
+    r"""A finding in a file or its delivery; as a string, one line.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisalow: /x\n")
+    >>> print(robots.findings()[-1])
+    line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
+    """
 
     code: str
     severity: Severity
@@ -89,353 +100,976 @@ class Finding:
 
     def __str__(self) -> str:
         where = "" if self.line is None else f"line {self.line}: "
-        more = f" (and {self.more} more like this)" if self.more else ""
+        more = ""
+        if self.more:
+            more = f" (and {self.more} more like this)"
         return f"{where}{self.severity}: {self.message} [{self.code}]{more}"
 
 
 _CODES_OF = {
-    Consequence.SHUTS_OUT: (
-        """
-        allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards empty-allow
-        hash-without-space long-crawl-delay long-line robots-txt-in-rule status-forbids
-        status-server-error status-too-many-requests too-slow
-    """
-    ),
-    Consequence.LETS_IN: (
-        """
-        agents-apart allow-all allow-before-disallow binary-file blank-line-between-agents
-        blank-line-in-group broken-off empty-disallow-first empty-file explicit-match
-        group-without-rules groups-contradict html-page incomplete index-page many-redirects
-        name-in-capitals not-encoded only-in-capitals own-group-drops-rules repeated-agent
-        status-client-error status-not-found tie too-large too-many-redirects unfinished-redirect
-        unknown-content-encoding utf-16 wrong-location
-    """
-    ),
-    Consequence.IS_STYLE: (
-        """
-        agent-with-version capitals-in-path comment-after-directive dropped-field duplicate-rule
-        group-without-disallow leading-star managed-block mixed-line-ends
+    Consequence.SHUTS_OUT: """
+        allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
+        empty-allow hash-without-space long-crawl-delay long-line merged-with-next
+        read-as-rule robots-txt-in-rule status-forbids status-server-error
+        status-too-many-requests too-slow
+    """,
+    Consequence.LETS_IN: """
+        agents-apart allow-all allow-before-disallow binary-file
+        blank-line-between-agents blank-line-in-group broken-off empty-disallow-first
+        empty-file ends-with-punctuation explicit-match group-without-rules
+        groups-contradict host-in-path html-page incomplete index-page
+        invisible-character many-redirects name-for-all name-in-capitals not-encoded
+        older-usage only-in-capitals own-group-drops-rules parameter-as-path quoted-name
+        repeated-agent star-in-agent status-client-error status-not-found tie too-large
+        too-many-redirects unfinished-redirect unknown-content-encoding utf-16
+        wrong-location
+    """,
+    Consequence.IS_STYLE: """
+        agent-with-version capitals-in-path comment-after-directive dropped-field
+        duplicate-rule group-without-disallow leading-star managed-block mixed-line-ends
         no-blank-line-before-group no-content-type nonstandard-for-all redundant-star
-        repeated-sitemap sitemap-extension sitemap-in-group space-before-colon
-    """
-    ),
+        repeated-sitemap sitemap-elsewhere sitemap-extension sitemap-in-group
+        space-before-colon
+    """,
 }
 _CONSEQUENCES = {
     code: does for does, codes in _CODES_OF.items() for code in codes.split()
 }
 
-_E = Severity.ERROR
-_W = Severity.WARNING
-_N = Severity.NOTE
-
-_ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int], ...] = (
+_ROWS = (
     # The delivery.
-    ("wrong-location", _E, "The file is not where robots look for it.",
-     "Robots fetch only /robots.txt in the root directory of each scheme, host and port."),
-    ("name-in-capitals", _W, "The file's name is not in lower case.",
-     "Robots fetch /robots.txt; a case-sensitive server answers 404."),
-    ("only-in-capitals", _E, "The file exists only under a name in capitals.",
-     "Robots fetch /robots.txt, in lower case: to all of them there is no file."),
-    ("other-site", _N, "The file came from another site.",
-     ("Mandelbot and RFC 9309 follow redirects to other sites, and apply the file to the site "
-      "requested; some robots do not follow.")),
-    ("many-redirects", _W, "There are five redirects or more.",
-     "Some robots, Google's included, stop after five and assume that there is no file."),
-    ("too-many-redirects", _E, "There are more than ten redirects.",
-     "Robots stop, Mandelbot after ten, and assume that there is no file: everything is allowed."),
-    ("unfinished-redirect", _E, "The last response is a redirect that leads nowhere.",
-     "Robots assume that there is no file: everything is allowed."),
-    ("status-not-200", _W, "The status is a success, but not 200.",
-     "Some robots read the file only at 200, and treat any other status as no file."),
-    ("status-forbids", _W, "The status is 401 or 403.",
-     ("Robots of the 1994 standard treat the whole site as forbidden; Mandelbot, Google and RFC "
-      "9309 treat all of it as allowed.")),
-    ("status-not-found", _N, "There is no file.",
-     ("All robots treat the whole site as allowed; an empty file means the same without errors in "
-      "logs.")),
-    ("status-client-error", _W, "The status is a client error.",
-     "Most robots treat it as no file and the whole site as allowed; some do not."),
-    ("status-too-many-requests", _E, "The status is 429.",
-     "Some robots stay away for a while, others treat it as no file and the site as allowed."),
-    ("status-server-error", _E, "The status is a server error.",
-     ("Robots do not crawl the site until the file is available again, Google's for days; some "
-      "crawl as if everything were allowed.")),
-    ("status-unknown", _E, "The status is not one that robots know.",
-     "No document says what a robot makes of it."),
-    ("slow", _W, "The file took 5 seconds or longer.",
-     "Robots do not publish their timeouts; Moderatobot calls 5 seconds slow."),
-    ("too-slow", _E, "The file took 10 seconds or longer.",
-     "Moderatobot waits for 10 seconds; a robot that times out treats the site as unavailable."),
-    ("incomplete", _E, "The download was truncated.",
-     ("Fewer bytes arrived than announced, or the end is missing. Mandelbot does not crawl the "
-      "site until the whole file arrives; a robot that reads half of it ignores the other rules.")),
-    ("no-content-type", _N, "There is no Content-Type.",
-     "The standard requires text/plain; without a type, robots guess."),
-    ("not-text-plain", _W, "The Content-Type is not text/plain.",
-     "Robots may ignore a file that is not plain text."),
-    ("charset-not-utf-8", _W, "The Content-Type names a character set other than UTF-8.",
-     "Most robots read UTF-8, whatever the header says: paths outside ASCII match nothing."),
-    ("unknown-content-encoding", _E, "The Content-Encoding is not one of HTTP's usual ones.",
-     "Robots that cannot decode the file read noise: no rule counts."),
-    ("not-encoded", _E, "The body is not encoded as the Content-Encoding says.",
-     ("Clients that decode the file find an error and no file: some robots stop crawling the "
-      "site, others treat it as allowed.")),
+    FindingKind(
+        "wrong-location",
+        Severity.ERROR,
+        "The file is not where robots look for it.",
+        "Robots fetch only /robots.txt in the root directory of each scheme, host and "
+        "port.",
+    ),
+    FindingKind(
+        "name-in-capitals",
+        Severity.WARNING,
+        "The file's name is not in lower case.",
+        "Robots fetch /robots.txt; a case-sensitive server answers 404.",
+    ),
+    FindingKind(
+        "only-in-capitals",
+        Severity.ERROR,
+        "The file exists only under a name in capitals.",
+        "Robots fetch /robots.txt, in lower case: to all of them there is no file.",
+    ),
+    FindingKind(
+        "sitemap-elsewhere",
+        Severity.NOTE,
+        "A Sitemap is on another site that does not cite it.",
+        "sitemaps.org: crawlers take the URLs of a site from a sitemap on another one "
+        "only if the site's own robots.txt cites it, too.",
+    ),
+    FindingKind(
+        "other-site",
+        Severity.NOTE,
+        "The file came from another site.",
+        "Mandelbot and RFC 9309 follow redirects to other sites, and apply the file to "
+        "the site requested; some robots do not follow.",
+    ),
+    FindingKind(
+        "many-redirects",
+        Severity.WARNING,
+        "There are five redirects or more.",
+        "Some robots, Google's included, stop after five and assume that there is no "
+        "file.",
+    ),
+    FindingKind(
+        "too-many-redirects",
+        Severity.ERROR,
+        "There are more than ten redirects.",
+        "Robots stop, Mandelbot after ten, and assume that there is no file: "
+        "everything is allowed.",
+    ),
+    FindingKind(
+        "unfinished-redirect",
+        Severity.ERROR,
+        "The last response is a redirect that leads nowhere.",
+        "Robots assume that there is no file: everything is allowed.",
+    ),
+    FindingKind(
+        "status-not-200",
+        Severity.WARNING,
+        "The status is a success, but not 200.",
+        "Some robots read the file only at 200, and treat any other status as no file.",
+    ),
+    FindingKind(
+        "status-forbids",
+        Severity.WARNING,
+        "The status is 401 or 403.",
+        "Robots of the 1994 standard treat the whole site as forbidden; Mandelbot, "
+        "Google and RFC 9309 treat all of it as allowed.",
+    ),
+    FindingKind(
+        "status-not-found",
+        Severity.NOTE,
+        "There is no file.",
+        "All robots treat the whole site as allowed; an empty file means the same "
+        "without errors in logs.",
+    ),
+    FindingKind(
+        "status-client-error",
+        Severity.WARNING,
+        "The status is a client error.",
+        "Most robots treat it as no file and the whole site as allowed; some do not.",
+    ),
+    FindingKind(
+        "status-too-many-requests",
+        Severity.ERROR,
+        "The status is 429.",
+        "Some robots stay away for a while, others treat it as no file and the site as "
+        "allowed.",
+    ),
+    FindingKind(
+        "status-server-error",
+        Severity.ERROR,
+        "The status is a server error.",
+        "Robots do not crawl the site until the file is available again, Google's for "
+        "days; some crawl as if everything were allowed.",
+    ),
+    FindingKind(
+        "status-unknown",
+        Severity.ERROR,
+        "The status is not one that robots know.",
+        "No document says what a robot makes of it.",
+    ),
+    FindingKind(
+        "slow",
+        Severity.WARNING,
+        "The file took 5 seconds or longer.",
+        "Robots do not publish their timeouts; Moderatobot calls 5 seconds slow.",
+    ),
+    FindingKind(
+        "too-slow",
+        Severity.ERROR,
+        "The file took 10 seconds or longer.",
+        "Moderatobot waits for 10 seconds; a robot that times out treats the site as "
+        "unavailable.",
+    ),
+    FindingKind(
+        "incomplete",
+        Severity.ERROR,
+        "The download was truncated.",
+        "Fewer bytes arrived than announced, or the end is missing. Mandelbot does not "
+        "crawl the site until the whole file arrives; a robot that reads half of it "
+        "ignores the other rules.",
+    ),
+    FindingKind(
+        "no-content-type",
+        Severity.NOTE,
+        "There is no Content-Type.",
+        "The standard requires text/plain; without a type, robots guess.",
+    ),
+    FindingKind(
+        "not-text-plain",
+        Severity.WARNING,
+        "The Content-Type is not text/plain.",
+        "Robots may ignore a file that is not plain text.",
+    ),
+    FindingKind(
+        "charset-not-utf-8",
+        Severity.WARNING,
+        "The Content-Type names a character set other than UTF-8.",
+        "Most robots read UTF-8, whatever the header says: paths outside ASCII match "
+        "nothing.",
+    ),
+    FindingKind(
+        "unknown-content-encoding",
+        Severity.ERROR,
+        "The Content-Encoding is not one of HTTP's usual ones.",
+        "Robots that cannot decode the file read noise: no rule counts.",
+    ),
+    FindingKind(
+        "not-encoded",
+        Severity.ERROR,
+        "The body is not encoded as the Content-Encoding says.",
+        "Clients that decode the file find an error and no file: some robots stop "
+        "crawling the site, others treat it as allowed.",
+    ),
     # The whole file.
-    ("empty-file", _N, "The file has no directives.",
-     "All robots treat the whole site as allowed."),
-    ("binary-file", _E, "The file is not text.",
-     "Robots find no line that they can read: the whole site is allowed."),
-    ("broken-off", _W, "The file ends in the middle of a line.",
-     "It was truncated in transit or when it was written: rules are missing."),
-    ("html-page", _E, "The file is a web page.",
-     "Probably an error page with status 200. Robots ignore its lines: the whole site is allowed."),
-    ("too-large", _E, "The file is larger than robots read.",
-     "Google reads 500 KiB, the least that RFC 9309 requires: what follows does not count."),
-    ("byte-order-mark", _W, "The file begins with a byte-order mark.",
-     "Robots that do not know it do not recognise the first line, often a User-agent."),
-    ("utf-16", _E, "The file is UTF-16.",
-     "Robots expect UTF-8; most find no line that they can read."),
-    ("not-utf-8", _W, "There are bytes that are not UTF-8.",
-     "Robots drop, replace or escape them: the path that is matched differs between robots."),
-    ("control-character", _W, "There is a control character in a line.",
-     ("Google's robots end the line at a NUL, and many robots match nothing with a rule that ends "
-      "with one; with any other, the value is not what it looks like.")),
-    ("odd-line-end", _W, "There is a line separator that robots do not recognise.",
-     "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to the same line."),
-    ("carriage-returns", _N, "Lines end with a lone CR.",
-     "The documents allow it, but simple robots know only LF and read the file as one line."),
-    ("mixed-line-ends", _N, "The file mixes line endings.",
-     ("Harmless to robots that follow the documents; often the mark of a file assembled by a "
-      "program.")),
-    ("long-line", _E, "A line is longer than 16,663 bytes.",
-     "Google's robots cut it there: the shorter path that remains matches more."),
+    FindingKind(
+        "empty-file",
+        Severity.NOTE,
+        "The file has no directives.",
+        "All robots treat the whole site as allowed.",
+    ),
+    FindingKind(
+        "binary-file",
+        Severity.ERROR,
+        "The file is not text.",
+        "Robots find no line that they can read: the whole site is allowed.",
+    ),
+    FindingKind(
+        "broken-off",
+        Severity.WARNING,
+        "The file ends in the middle of a line.",
+        "It was truncated in transit or when it was written: rules are missing.",
+    ),
+    FindingKind(
+        "html-page",
+        Severity.ERROR,
+        "The file is a web page.",
+        "Probably an error page with status 200. Robots ignore its lines: the whole "
+        "site is allowed.",
+    ),
+    FindingKind(
+        "too-large",
+        Severity.ERROR,
+        "The file is larger than robots read.",
+        "Google reads 500 KiB, the least that RFC 9309 requires: what follows does not "
+        "count.",
+    ),
+    FindingKind(
+        "byte-order-mark",
+        Severity.WARNING,
+        "The file begins with a byte-order mark.",
+        "Robots that do not know it do not recognise the first line, often a "
+        "User-agent.",
+    ),
+    FindingKind(
+        "utf-16",
+        Severity.ERROR,
+        "The file is UTF-16.",
+        "Robots expect UTF-8; most find no line that they can read.",
+    ),
+    FindingKind(
+        "not-utf-8",
+        Severity.WARNING,
+        "There are bytes that are not UTF-8.",
+        "Robots drop, replace or escape them: the path that is matched differs between "
+        "robots.",
+    ),
+    FindingKind(
+        "control-character",
+        Severity.WARNING,
+        "There is a control character in a line.",
+        "Google's robots end the line at a NUL, and many robots match nothing with a "
+        "rule that ends with one; with any other, the value is not what it looks like.",
+    ),
+    FindingKind(
+        "odd-line-end",
+        Severity.WARNING,
+        "There is a line separator that robots do not recognise.",
+        "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to "
+        "the same line.",
+    ),
+    FindingKind(
+        "carriage-returns",
+        Severity.NOTE,
+        "Lines end with a lone CR.",
+        "The documents allow it, but simple robots know only LF and read the file as "
+        "one line.",
+    ),
+    FindingKind(
+        "mixed-line-ends",
+        Severity.NOTE,
+        "The file mixes line endings.",
+        "Harmless to robots that follow the documents; often the mark of a file "
+        "assembled by a program.",
+    ),
+    FindingKind(
+        "long-line",
+        Severity.ERROR,
+        "A line is longer than 16,663 bytes.",
+        "Google's robots cut it there: the shorter path that remains matches more.",
+    ),
     # Lines.
-    ("missing-colon", _E, "There is no colon after the field.",
-     "Google's robots and Protego, Scrapy's parser, read such a line; most others ignore it."),
-    ("semicolon-for-colon", _E, "There is a semicolon, or another sign, instead of the colon.",
-     "Robots ignore such a line; Google's read it where white space follows the sign."),
-    ("not-a-directive", _W, "A line is neither a directive nor a comment.",
-     "Robots skip it, but some end the group there; a comment begins with #."),
-    ("no-field", _W, "There is nothing before the colon.",
-     "Robots skip the line."),
-    ("misspelt-field", _E, "A field is misspelt.",
-     "Most robots skip the line; Google's and Protego, Scrapy's parser, know some misspellings."),
-    ("unknown-field", _N, "No known robot reads this field.",
-     "Robots skip the line, and those of 2008 end a run of User-agent lines there."),
-    ("noindex", _W, "A field about indexing does not work in robots.txt.",
-     "No search engine has read it since 2019 (Google): use a robots meta tag or X-Robots-Tag."),
-    ("no-value", _W, "The value is missing.",
-     "Robots skip the line."),
-    ("several-directives", _E, "There are several directives in one line.",
-     "Robots read all that follows the first colon as its value: the path matches nothing."),
-    ("space-before-colon", _N, "There is white space before the colon.",
-     "Mandelbot and Google ignore it; simple robots do not recognise the field.", 1),
-    ("comment-after-directive", _N, "A comment follows a directive in the same line.",
-     ("The standard allows it, and Moderatobot moves it up: simple robots read it as part of the "
-      "value."), 1),
-    ("hash-without-space", _W, "A # follows the value without a space.",
-     ("To Mandelbot and Google the value ends there (/#a is /, the whole site); to robots of the "
-      "extended standard it continues.")),
+    FindingKind(
+        "missing-colon",
+        Severity.ERROR,
+        "There is no colon after the field.",
+        "Google's robots and Protego, Scrapy's parser, read such a line; most others "
+        "ignore it.",
+    ),
+    FindingKind(
+        "semicolon-for-colon",
+        Severity.ERROR,
+        "There is a semicolon, or another sign, instead of the colon.",
+        "Robots ignore such a line; Google's read it where white space follows the "
+        "sign.",
+    ),
+    FindingKind(
+        "not-a-directive",
+        Severity.WARNING,
+        "A line is neither a directive nor a comment.",
+        "Robots skip it, but some end the group there; a comment begins with #.",
+    ),
+    FindingKind(
+        "no-field",
+        Severity.WARNING,
+        "There is nothing before the colon.",
+        "Robots skip the line.",
+    ),
+    FindingKind(
+        "misspelt-field",
+        Severity.ERROR,
+        "A field is misspelt.",
+        "Most robots skip the line; Google's and Protego, Scrapy's parser, know some "
+        "misspellings.",
+    ),
+    FindingKind(
+        "unknown-field",
+        Severity.NOTE,
+        "No known robot reads this field.",
+        "Robots skip the line, and those of 2008 end a run of User-agent lines there.",
+    ),
+    FindingKind(
+        "noindex",
+        Severity.WARNING,
+        "A field about indexing does not work in robots.txt.",
+        "No search engine has read it since 2019 (Google): use a robots meta tag or "
+        "X-Robots-Tag.",
+    ),
+    FindingKind(
+        "no-value",
+        Severity.WARNING,
+        "The value is missing.",
+        "Robots skip the line.",
+    ),
+    FindingKind(
+        "several-directives",
+        Severity.ERROR,
+        "There are several directives in one line.",
+        "Robots read all that follows the first colon as its value: the path matches "
+        "nothing.",
+    ),
+    FindingKind(
+        "invisible-character",
+        Severity.ERROR,
+        "A value holds a character that nobody sees.",
+        "To Google and robots that follow RFC 9309 it is a part of the value, which is "
+        "then another. Parsers in Python remove it if it is a kind of space.",
+    ),
+    FindingKind(
+        "space-before-colon",
+        Severity.NOTE,
+        "There is white space before the colon.",
+        "Mandelbot and Google ignore it; simple robots do not recognise the field.",
+        most=1,
+    ),
+    FindingKind(
+        "comment-after-directive",
+        Severity.NOTE,
+        "A comment follows a directive in the same line.",
+        "The standard allows it, and Moderatobot moves it up: simple robots read it as "
+        "part of the value.",
+        most=1,
+    ),
+    FindingKind(
+        "hash-without-space",
+        Severity.WARNING,
+        "A # follows the value without a space.",
+        "To Mandelbot and Google the value ends there (/#a is /, the whole site); to "
+        "robots of the extended standard it continues.",
+    ),
     # Who may fetch nothing.
-    ("closed-to-robot", _E, "A robot may fetch nothing, probably by mistake.",
-     ("Its own group has other rules, or none, so that most robots of today merge it with the "
-      "next group and obey that group's Disallow.")),
-    ("closed-to-all", _W, "No robot may fetch anything.",
-     ('Search engines, too, drop what they may not fetch. If this is intended, add "# robots: '
-      'ignore closed-to-all".')),
+    FindingKind(
+        "closed-to-robot",
+        Severity.ERROR,
+        "A robot may fetch nothing, probably by mistake.",
+        "Its own group has other lines, or none; Google and robots that follow RFC "
+        "9309 merge it with the next group, and obey that group's Disallow.",
+    ),
+    FindingKind(
+        "merged-with-next",
+        Severity.WARNING,
+        "A robot may share a group that closes everything.",
+        "Robots that follow RFC 9309 merge the groups of a robot, and a group without "
+        "rules with the next one; others may not, such as those that read Crawl-delay "
+        "or end a group at a blank line.",
+    ),
+    FindingKind(
+        "closed-to-all",
+        Severity.WARNING,
+        "No robot may fetch anything.",
+        "Search engines, too, drop what they may not fetch. If this is intended, add "
+        '"# mandelbot: ignore closed-to-all".',
+    ),
     # Groups.
-    ("directive-outside-group", _E, "A directive stands before any User-agent.",
-     "It applies to no robot."),
-    ("blank-line-in-group", _N, "A directive follows a blank line within a group.",
-     ("Robots of the 1994 standard and Moderatobot end the group there, and ignore it; Mandelbot "
-      "and Google read on.")),
-    ("blank-line-between-agents", _W, "There is a blank line between User-agent lines of a group.",
-     ("Robots of the 1994 and the extended standard end the group there: the robots named before "
-      "the line have no rules.")),
-    ("agents-apart", _W, "A directive stands between User-agent lines of a group.",
-     ("Mandelbot and Google apply the rules that follow to all of these robots; others end the "
-      "group at the directive, and the robots named before it have no rules.")),
-    ("no-blank-line-before-group", _N, "There is no blank line before a group.",
-     "Robots of the 1994 standard may read both groups as one; Mandelbot and Google do not.", 1),
-    ("repeated-agent", _W, "A robot is named more than once.",
-     ("Invalid (Mandelbot's page). Most robots of today merge the groups, those of the older "
-      "standards obey only the first.")),
-    ("star-before-robots", _N, "The group for * is not the last.",
-     ("Robots that stop at the first group that applies would not reach the others; no dialect of "
-      "this package, Protego or urllib.robotparser does so."), 1),
-    ("wide-name-first", _N, "A group's name is part of a later group's name.",
-     ("Robots that search for each name within their own obey the first group, not the more "
-      "specific one. Mandelbot and Google compare whole names."), 10),
-    ("wide-name-last", _N, "A group's name is part of an earlier group's name.",
-     ("Robots that search for the first value that contains their name obey the earlier group "
-      "(Moderatobot). Mandelbot and Google compare whole names."), 10),
-    ("own-group-drops-rules", _W, "A robot's own group allows what is disallowed for *.",
-     ("A robot with its own group ignores the group for *: repeat the rules that should apply to "
-      "it (SearchTools)."), 10),
-    ("group-without-rules", _W, "A group has no rules.",
-     ("Mandelbot and Google read it as allowing everything; some robots merge it with the next "
-      "group, or ignore it.")),
-    ("group-without-disallow", _N, "A group has no Disallow.",
-     "The standard requires at least one; robots that do not know Allow find an empty group."),
-    ("nonstandard-for-all", _N, "A nonstandard directive stands in the group for *.",
-     "Robots differ in what they make of it: it is safer in the groups of robots that know it.", 1),
+    FindingKind(
+        "directive-outside-group",
+        Severity.ERROR,
+        "A directive stands before any User-agent.",
+        "It applies to no robot.",
+    ),
+    FindingKind(
+        "blank-line-in-group",
+        Severity.NOTE,
+        "A directive follows a blank line within a group.",
+        "Robots of the 1994 standard and Moderatobot end the group there, and ignore "
+        "it; Mandelbot and Google read on.",
+    ),
+    FindingKind(
+        "blank-line-between-agents",
+        Severity.WARNING,
+        "There is a blank line between User-agent lines of a group.",
+        "Robots of the 1994 and the extended standard end the group there: the robots "
+        "named before the line have no rules.",
+    ),
+    FindingKind(
+        "agents-apart",
+        Severity.WARNING,
+        "A directive stands between User-agent lines of a group.",
+        "Mandelbot and Google apply the rules that follow to all of these robots; "
+        "others end the group at the directive, and the robots named before it have no "
+        "rules.",
+    ),
+    FindingKind(
+        "no-blank-line-before-group",
+        Severity.NOTE,
+        "There is no blank line before a group.",
+        "Robots of the 1994 standard may read both groups as one; Mandelbot and Google "
+        "do not.",
+        most=1,
+    ),
+    FindingKind(
+        "repeated-agent",
+        Severity.WARNING,
+        "A robot is named more than once.",
+        "Invalid (Mandelbot's page). Most robots of today merge the groups, those of "
+        "the older standards obey only the first.",
+    ),
+    FindingKind(
+        "star-before-robots",
+        Severity.NOTE,
+        "The group for * is not the last.",
+        "Robots that stop at the first group that applies would not reach the others; "
+        "no dialect of this package, Protego or urllib.robotparser does so.",
+        most=1,
+    ),
+    FindingKind(
+        "wide-name-first",
+        Severity.NOTE,
+        "A group's name is part of a later group's name.",
+        "Robots that search for each name within their own obey the first group, not "
+        "the more specific one. Mandelbot and Google compare whole names.",
+        most=10,
+    ),
+    FindingKind(
+        "wide-name-last",
+        Severity.NOTE,
+        "A group's name is part of an earlier group's name.",
+        "Robots that search for the first value that contains their name obey the "
+        "earlier group (Moderatobot). Mandelbot and Google compare whole names.",
+        most=10,
+    ),
+    FindingKind(
+        "own-group-drops-rules",
+        Severity.WARNING,
+        "A robot's own group allows what is disallowed for *.",
+        "A robot with its own group ignores the group for *: repeat the rules that "
+        "should apply to it (SearchTools).",
+        most=10,
+    ),
+    FindingKind(
+        "group-without-rules",
+        Severity.WARNING,
+        "A group has no rules.",
+        "Mandelbot and Google read it as allowing everything; some robots merge it "
+        "with the next group, or ignore it.",
+    ),
+    FindingKind(
+        "group-without-disallow",
+        Severity.NOTE,
+        "A group has no Disallow.",
+        "The standard requires at least one; robots that do not know Allow find an "
+        "empty group.",
+    ),
+    FindingKind(
+        "nonstandard-for-all",
+        Severity.NOTE,
+        "A nonstandard directive stands in the group for *.",
+        "Robots differ in what they make of it: it is safer in the groups of robots "
+        "that know it.",
+        most=1,
+    ),
     # User-agent.
-    ("empty-agent", _E, "A User-agent has no name.",
-     "It applies to no robot, but to all in urllib.robotparser before 3.13.14."),
-    ("star-in-agent", _W, "A User-agent mixes * with other characters.",
-     ("The standard knows only a lone *; to Mandelbot and Google a name ends there, and without a "
-      "name the group applies to no robot.")),
-    ("agent-is-header", _W, "A User-agent is a whole header.",
-     "Robots look for their name: to Mandelbot and Google it ends at the first slash or space."),
-    ("several-names", _E, "A User-agent names several robots.",
-     "Write one line per name: Mandelbot and Google read the first at most."),
-    ("space-in-agent", _W, "A User-agent's name contains a space.",
-     "To Mandelbot and Google the name ends at the space."),
-    ("agent-with-version", _N, "A User-agent's name has a version.",
-     ("Mandelbot and Google read up to the slash; others look for the whole value within their "
-      "name.")),
-    ("agent-characters", _N, "A User-agent's name contains more than letters, - and _.",
-     "RFC 9309 allows no others: Google's parser reads the name up to there.", 10),
-    ("misspelt-agent", _W, "A User-agent looks like the misspelt name of a known robot.",
-     "Robots do not recognise misspelt names (SearchTools): the robot obeys another group."),
+    FindingKind(
+        "empty-agent",
+        Severity.ERROR,
+        "A User-agent has no name.",
+        "It applies to no robot, but to all in urllib.robotparser before 3.13.14.",
+    ),
+    FindingKind(
+        "star-in-agent",
+        Severity.WARNING,
+        "A User-agent begins with * and goes on.",
+        "The standard knows only a lone *: of the parsers asked, Protego alone reads a "
+        "name in it.",
+    ),
+    FindingKind(
+        "name-for-all",
+        Severity.ERROR,
+        "A User-agent is a word for all robots.",
+        "All robots are * alone: no robot obeys this group.",
+    ),
+    FindingKind(
+        "quoted-name",
+        Severity.ERROR,
+        "A User-agent is in quotes.",
+        "The quotes are a part of the name: no robot obeys this group.",
+    ),
+    FindingKind(
+        "agent-is-header",
+        Severity.WARNING,
+        "A User-agent is a whole header.",
+        "Robots look for their name: to Mandelbot and Google it ends at the first "
+        "slash or space.",
+    ),
+    FindingKind(
+        "several-names",
+        Severity.ERROR,
+        "A User-agent names several robots.",
+        "Write one line per name: Mandelbot and Google read the first at most.",
+    ),
+    FindingKind(
+        "space-in-agent",
+        Severity.WARNING,
+        "A User-agent's name contains a space.",
+        "To Mandelbot and Google the name ends at the space.",
+    ),
+    FindingKind(
+        "agent-with-version",
+        Severity.NOTE,
+        "A User-agent's name has a version.",
+        "Mandelbot and Google read up to the slash; others look for the whole value "
+        "within their name.",
+    ),
+    FindingKind(
+        "agent-characters",
+        Severity.NOTE,
+        "A User-agent's name contains more than letters, - and _.",
+        "RFC 9309 allows no others: Google's parser reads the name up to there.",
+        most=10,
+    ),
+    FindingKind(
+        "misspelt-agent",
+        Severity.WARNING,
+        "A User-agent looks like the misspelt name of a known robot.",
+        "Robots do not recognise misspelt names (SearchTools): the robot obeys another "
+        "group.",
+    ),
     # Allow and Disallow.
-    ("empty-allow", _W, "An Allow has no path.",
-     "Mandelbot and most robots ignore it; some read it as Disallow: /."),
-    ("empty-disallow-first", _N, "An empty Disallow stands before other rules.",
-     ("It allows everything: robots that obey the first matching rule, such as Python's "
-      "urllib.robotparser before 3.13.14, never reach the rules after it. Mandelbot and Google "
-      "ignore it.")),
-    ("allow-all", _N, "An Allow matches everything.",
-     ("Everything is allowed by default; and robots that obey the first matching rule read no "
-      "further.")),
-    ("no-leading-slash", _E, "A path does not begin with a slash.",
-     "Mandelbot ignores the rule; to other robots it matches nothing."),
-    ("leading-star", _N, "A path begins with *.",
-     ("A path must begin with a slash (Mandelbot's page); Mandelbot and Google read it "
-      "nevertheless.")),
-    ("full-url", _E, "A path is a whole URL.",
-     ("A path is relative to the site's root. Mandelbot reads the URL's path; to Google and "
-      "Protego the rule matches nothing.")),
-    ("wildcard", _N, "A path contains * or ends with $.",
-     ("Robots of the 1994 standard compare the characters literally, so that the rule matches "
-      "nothing."), 1),
-    ("redundant-star", _N, "A path ends with a redundant *.",
-     ("A path matches whatever begins with it. The * changes the path's length, and so its "
-      "precedence; to robots of the 1994 standard the rule matches nothing."), 10),
-    ("dollar-inside", _W, "There is a $ that is not at the end.",
-     "Only at the end does $ mean the end of the URL; elsewhere it is a dollar sign."),
-    ("regular-expression", _W, "A path looks like a regular expression.",
-     "Robots know only * and $; they compare the rest literally."),
-    ("robots-txt-in-rule", _W, "A rule matches /robots.txt itself.",
-     ("The file is always allowed and must not appear in rules; Google's robots obey such a rule "
-      "like any other.")),
-    ("costly-wildcards", _W, "A robot has too many rules with wildcards for long URLs.",
-     ("Mandelbot does not compare them: URLs whose path has more characters than 500,000 divided "
-      "by the number of these rules are forbidden."), 1),
-    ("index-page", _N, "An Allow names an index page.",
-     ("Google's robots apply it to the directory, too: /a/index.html allows /a/. To all others it "
-      "is only the page."), 10),
-    ("space-in-path", _W, "There is a space in a path.",
-     "A URL has %20 instead: to many robots the path ends at the space or matches nothing."),
-    ("unescaped-character", _N, "A path contains characters that must be escaped.",
-     ("URLs are ASCII: Mandelbot and Google escape the characters as UTF-8, to others they match "
-      "nothing.")),
-    ("bad-escape", _W, "A percent sign begins no escape.",
-     "A literal percent sign is written %25; robots differ in what they make of this one."),
-    ("capitals-in-path", _N, "A path is in capitals.",
-     "Paths are case-sensitive (SearchTools): /PRIVATE does not match /private.", 10),
-    ("duplicate-rule", _N, "A rule is repeated.",
-     "The second changes nothing."),
-    ("tie", _W, "An Allow and a Disallow have the same path.",
-     "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the first."),
-    ("allow-loses", _N, "An Allow is no longer than an overlapping Disallow with wildcards.",
-     ("The longer matching rule decides, wildcards included (Mandelbot, Google): the Allow loses, "
-      "or wins only a tie; with robots that do not know wildcards it always holds."), 10),
-    ("explicit-match", _W, "A path in a group of version 2.0 has no pattern character.",
-     ("To robots of the extended standard it is one page: Disallow: / closes only the root, "
-      "Disallow: /* the site. To all others it closes whatever begins with it."), 10),
-    ("unreachable-rule", _N, "A rule never decides.",
-     "Another rule, at least as long, matches all that it matches (Mandelbot, Google)."),
-    ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
-     ("Robots that obey the first matching rule never reach it. Moved to the front it works for "
-      "all; only normalize --only moves it: that opens what those robots do not fetch."), 10),
-    ("allow-before-disallow", _N, "An Allow covers a Disallow that follows it.",
-     ("Robots that obey the first matching rule never reach the Disallow: they fetch what it "
-      "closes."), 10),
+    FindingKind(
+        "empty-allow",
+        Severity.WARNING,
+        "An Allow has no path.",
+        "Mandelbot and most robots ignore it; some read it as Disallow: /.",
+    ),
+    FindingKind(
+        "empty-disallow-first",
+        Severity.NOTE,
+        "An empty Disallow stands before other rules.",
+        "It allows everything: robots that obey the first matching rule, such as "
+        "Python's urllib.robotparser before 3.13.14, never reach the rules after it. "
+        "Mandelbot and Google ignore it.",
+    ),
+    FindingKind(
+        "allow-all",
+        Severity.NOTE,
+        "An Allow matches everything.",
+        "Everything is allowed by default; and robots that obey the first matching "
+        "rule read no further.",
+    ),
+    FindingKind(
+        "no-leading-slash",
+        Severity.ERROR,
+        "A path does not begin with a slash.",
+        "Mandelbot ignores the rule; to other robots it matches nothing.",
+    ),
+    FindingKind(
+        "host-in-path",
+        Severity.WARNING,
+        "A path begins with the host of the site.",
+        "A path is relative to the site's root: it matches only URLs with the host "
+        "twice.",
+    ),
+    FindingKind(
+        "parameter-as-path",
+        Severity.WARNING,
+        "A path is a parameter of a query.",
+        "A query begins with ? behind a path: without it, and without a wildcard, the "
+        "rule matches no URL with this parameter.",
+    ),
+    FindingKind(
+        "ends-with-punctuation",
+        Severity.WARNING,
+        "A path ends with a comma or a semicolon.",
+        "It is a part of the path: the rule matches only URLs that have it, too.",
+    ),
+    FindingKind(
+        "leading-star",
+        Severity.NOTE,
+        "A path begins with *.",
+        "A path must begin with a slash (Mandelbot's page); Mandelbot and Google read "
+        "it nevertheless.",
+    ),
+    FindingKind(
+        "full-url",
+        Severity.ERROR,
+        "A path is a whole URL.",
+        "A path is relative to the site's root. Mandelbot reads the URL's path; to "
+        "Google and Protego the rule matches nothing.",
+    ),
+    FindingKind(
+        "wildcard",
+        Severity.NOTE,
+        "A path contains * or ends with $.",
+        "Robots of the 1994 standard compare the characters literally, so that the "
+        "rule matches nothing.",
+        most=1,
+    ),
+    FindingKind(
+        "redundant-star",
+        Severity.NOTE,
+        "A path ends with a redundant *.",
+        "A path matches whatever begins with it. The * changes the path's length, and "
+        "so its precedence; to robots of the 1994 standard the rule matches nothing.",
+        most=10,
+    ),
+    FindingKind(
+        "dollar-inside",
+        Severity.WARNING,
+        "There is a $ that is not at the end.",
+        "Only at the end does $ mean the end of the URL; elsewhere it is a dollar "
+        "sign.",
+    ),
+    FindingKind(
+        "regular-expression",
+        Severity.WARNING,
+        "A path looks like a regular expression.",
+        "Robots know only * and $; they compare the rest literally.",
+    ),
+    FindingKind(
+        "robots-txt-in-rule",
+        Severity.WARNING,
+        "A rule matches /robots.txt itself.",
+        "The file is always allowed and must not appear in rules; Google's robots obey "
+        "such a rule like any other.",
+    ),
+    FindingKind(
+        "costly-wildcards",
+        Severity.WARNING,
+        "A robot has too many rules with wildcards for long URLs.",
+        "Mandelbot does not compare them: URLs whose path has more characters than "
+        "500,000 divided by the number of these rules are forbidden.",
+        most=1,
+    ),
+    FindingKind(
+        "index-page",
+        Severity.NOTE,
+        "An Allow names an index page.",
+        "Google's robots apply it to the directory, too: /a/index.html allows /a/. To "
+        "all others it is only the page.",
+        most=10,
+    ),
+    FindingKind(
+        "space-in-path",
+        Severity.WARNING,
+        "There is a space in a path.",
+        "A URL has %20 instead: to many robots the path ends at the space or matches "
+        "nothing.",
+    ),
+    FindingKind(
+        "unescaped-character",
+        Severity.NOTE,
+        "A path contains characters that must be escaped.",
+        "URLs are ASCII: Mandelbot and Google escape the characters as UTF-8, to "
+        "others they match nothing.",
+    ),
+    FindingKind(
+        "bad-escape",
+        Severity.WARNING,
+        "A percent sign begins no escape.",
+        "A literal percent sign is written %25; robots differ in what they make of "
+        "this one.",
+    ),
+    FindingKind(
+        "capitals-in-path",
+        Severity.NOTE,
+        "A path is in capitals.",
+        "Paths are case-sensitive (SearchTools): /PRIVATE does not match /private.",
+        most=10,
+    ),
+    FindingKind(
+        "duplicate-rule",
+        Severity.NOTE,
+        "A rule is repeated.",
+        "The second changes nothing.",
+    ),
+    FindingKind(
+        "tie",
+        Severity.WARNING,
+        "An Allow and a Disallow have the same path.",
+        "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the "
+        "first.",
+    ),
+    FindingKind(
+        "allow-loses",
+        Severity.NOTE,
+        "An Allow is no longer than an overlapping Disallow with wildcards.",
+        "The longer matching rule decides, wildcards included (Mandelbot, Google): the "
+        "Allow loses, or wins only a tie; with robots that do not know wildcards it "
+        "always holds.",
+        most=10,
+    ),
+    FindingKind(
+        "explicit-match",
+        Severity.WARNING,
+        "A path in a group of version 2.0 has no pattern character.",
+        "To robots of the extended standard it is one page: Disallow: / closes only "
+        "the root, Disallow: /* the site. To all others it closes whatever begins with "
+        "it.",
+        most=10,
+    ),
+    FindingKind(
+        "unreachable-rule",
+        Severity.NOTE,
+        "A rule never decides.",
+        "Another rule, at least as long, matches all that it matches (Mandelbot, "
+        "Google).",
+    ),
+    FindingKind(
+        "closed-already",
+        Severity.WARNING,
+        "A rule is in a group that closes the whole site.",
+        "It changes nothing there; it may be meant for another group.",
+    ),
+    FindingKind(
+        "allow-after-disallow",
+        Severity.NOTE,
+        "An Allow follows a Disallow that covers it.",
+        "Robots that obey the first matching rule never reach it. Moved to the front "
+        "it works for all; only normalize --only moves it: that opens what those "
+        "robots do not fetch.",
+        most=10,
+    ),
+    FindingKind(
+        "allow-before-disallow",
+        Severity.NOTE,
+        "An Allow covers a Disallow that follows it.",
+        "Robots that obey the first matching rule never reach the Disallow: they fetch "
+        "what it closes.",
+        most=10,
+    ),
     # Crawl-delay.
-    ("bad-crawl-delay", _E, "A Crawl-delay is not a number of seconds.",
-     "Robots ignore it."),
-    ("crawl-delay-not-whole", _N, "A Crawl-delay is not a positive whole number.",
-     "Most robots that read the field accept no other."),
-    ("long-crawl-delay", _W, "A Crawl-delay is longer than 30 seconds.",
-     "Some robots accept 1 to 30; others hardly ever crawl the site."),
-    ("several-crawl-delays", _W, "A group has several Crawl-delays.",
-     "Robots obey the first, the last or the longest."),
+    FindingKind(
+        "bad-crawl-delay",
+        Severity.ERROR,
+        "A Crawl-delay is not a number of seconds.",
+        "Robots ignore it.",
+    ),
+    FindingKind(
+        "crawl-delay-not-whole",
+        Severity.NOTE,
+        "A Crawl-delay is not a positive whole number.",
+        "Most robots that read the field accept no other.",
+    ),
+    FindingKind(
+        "long-crawl-delay",
+        Severity.WARNING,
+        "A Crawl-delay is longer than 30 seconds.",
+        "Some robots accept 1 to 30; others hardly ever crawl the site.",
+    ),
+    FindingKind(
+        "several-crawl-delays",
+        Severity.WARNING,
+        "A group has several Crawl-delays.",
+        "Robots obey the first, the last or the longest.",
+    ),
     # Sitemap.
-    ("relative-sitemap", _E, "A Sitemap is not an absolute URL.",
-     "sitemaps.org requires the full URL: many robots ignore any other."),
-    ("sitemap-extension", _N, "A Sitemap's name ends neither with .xml nor with .xml.gz.",
-     "Moderatobot requires these; some robots read a text file or a feed."),
-    ("sitemap-is-directory", _N, "A Sitemap ends with a slash.",
-     "A directory is not a file."),
-    ("sitemap-in-group", _N, "A Sitemap stands within a group.",
-     ("It applies to all robots wherever it stands, but some end the group there: write it after "
-      "all groups.")),
-    ("repeated-sitemap", _N, "A Sitemap is repeated.",
-     "The second changes nothing."),
+    FindingKind(
+        "relative-sitemap",
+        Severity.ERROR,
+        "A Sitemap is not an absolute URL.",
+        "sitemaps.org requires the full URL: many robots ignore any other.",
+    ),
+    FindingKind(
+        "sitemap-not-alone",
+        Severity.ERROR,
+        "A Sitemap has more than one URL, or signs around it.",
+        "Robots take all of the value for the URL; some, this package among them, read "
+        "the URLs in it.",
+    ),
+    FindingKind(
+        "sitemap-extension",
+        Severity.NOTE,
+        "A Sitemap's name ends neither with .xml nor with .xml.gz.",
+        "Moderatobot requires these; some robots read a text file or a feed.",
+    ),
+    FindingKind(
+        "sitemap-is-directory",
+        Severity.NOTE,
+        "A Sitemap ends with a slash.",
+        "A directory is not a file.",
+    ),
+    FindingKind(
+        "sitemap-in-group",
+        Severity.NOTE,
+        "A Sitemap stands within a group.",
+        "It applies to all robots wherever it stands, but some end the group there: "
+        "write it after all groups.",
+    ),
+    FindingKind(
+        "repeated-sitemap",
+        Severity.NOTE,
+        "A Sitemap is repeated.",
+        "The second changes nothing.",
+    ),
     # Host and Clean-param.
-    ("several-hosts", _W, "There are several Hosts.",
-     "Yandex reads the first one."),
-    ("host-not-a-name", _N, "A Host is more than a host name.",
-     "Yandex expects a name, optionally with a port, without scheme and path."),
-    ("host-not-for-yandex", _N, "A Host stands outside Yandex's group.",
-     "Only Yandex reads it; robots that do not know it may stumble.", 10),
-    ("clean-param-not-for-yandex", _N, "A Clean-param stands outside Yandex's group.",
-     "Only Yandex reads it; robots that do not know it may stumble.", 10),
-    ("yandex-field-not-last", _N, "A Host or Clean-param is not at the end of Yandex's group.",
-     "Robots that end the group there miss what follows: write it after the rules.", 10),
-    ("long-clean-param", _E, "A Clean-param is longer than 500 characters.",
-     "Yandex ignores it."),
-    ("dropped-field", _N, "The robot that this field was for no longer reads it.",
-     ("Yandex stopped reading Crawl-delay in February 2018 and Host in March 2018; Google's "
-      "robots read no Crawl-delay. Others may still read it.")),
+    FindingKind(
+        "several-hosts",
+        Severity.WARNING,
+        "There are several Hosts.",
+        "Yandex reads the first one.",
+    ),
+    FindingKind(
+        "host-not-a-name",
+        Severity.NOTE,
+        "A Host is more than a host name.",
+        "Yandex expects a name, optionally with a port, without scheme and path.",
+    ),
+    FindingKind(
+        "host-not-for-yandex",
+        Severity.NOTE,
+        "A Host stands outside Yandex's group.",
+        "Only Yandex reads it; robots that do not know it may stumble.",
+        most=10,
+    ),
+    FindingKind(
+        "clean-param-not-for-yandex",
+        Severity.NOTE,
+        "A Clean-param stands outside Yandex's group.",
+        "Only Yandex reads it; robots that do not know it may stumble.",
+        most=10,
+    ),
+    FindingKind(
+        "yandex-field-not-last",
+        Severity.NOTE,
+        "A Host or Clean-param is not at the end of Yandex's group.",
+        "Robots that end the group there miss what follows: write it after the rules.",
+        most=10,
+    ),
+    FindingKind(
+        "long-clean-param",
+        Severity.ERROR,
+        "A Clean-param is longer than 500 characters.",
+        "Yandex ignores it.",
+    ),
+    FindingKind(
+        "dropped-field",
+        Severity.NOTE,
+        "The robot that this field was for no longer reads it.",
+        "Yandex stopped reading Crawl-delay in February 2018 and Host in March 2018; "
+        "Google's robots read no Crawl-delay. Others may still read it.",
+    ),
     # The extended standard 2.0.
-    ("misplaced-robot-version", _W, "Robot-version does not follow the User-agent lines directly.",
-     "Robots of the extended standard then read the group as 1.0."),
-    ("bad-robot-version", _E, "Robot-version is neither 1.0 nor 2.0.",
-     "Robots of the extended standard skip the group, or read it as 1.0."),
-    ("repeated-robot-version", _W, "A group has several Robot-versions.",
-     "Only one is allowed; the first counts."),
-    ("version-2-undeclared", _N, "A version 2.0 directive stands in a group of version 1.0.",
-     "Robots of the extended standard ignore it there; some others read it."),
-    ("bad-request-rate", _E, "A Request-rate is not as documented.",
-     ("Most robots ignore it. Write documents/seconds, optionally with a unit and times: 10/60, "
-      "1/10m 1300-1659.")),
-    ("bad-visit-time", _E, "A Visit-time is not as documented.",
-     "Most robots ignore it. Write two times of day in UTC: 0600-0845."),
+    FindingKind(
+        "misplaced-robot-version",
+        Severity.WARNING,
+        "Robot-version does not follow the User-agent lines directly.",
+        "Robots of the extended standard then read the group as 1.0.",
+    ),
+    FindingKind(
+        "bad-robot-version",
+        Severity.ERROR,
+        "Robot-version is neither 1.0 nor 2.0.",
+        "Robots of the extended standard skip the group, or read it as 1.0.",
+    ),
+    FindingKind(
+        "repeated-robot-version",
+        Severity.WARNING,
+        "A group has several Robot-versions.",
+        "Only one is allowed; the first counts.",
+    ),
+    FindingKind(
+        "version-2-undeclared",
+        Severity.NOTE,
+        "A version 2.0 directive stands in a group of version 1.0.",
+        "Robots of the extended standard ignore it there; some others read it.",
+    ),
+    FindingKind(
+        "bad-request-rate",
+        Severity.ERROR,
+        "A Request-rate is not as documented.",
+        "Most robots ignore it. Write documents/seconds, optionally with a unit and "
+        "times: 10/60, 1/10m 1300-1659.",
+    ),
+    FindingKind(
+        "bad-visit-time",
+        Severity.ERROR,
+        "A Visit-time is not as documented.",
+        "Most robots ignore it. Write two times of day in UTC: 0600-0845.",
+    ),
     # Of the use of pages.
-    ("bad-content-usage", _E, "A Content-Usage cannot be read.",
-     ("Write a Dictionary such as train-ai=n, search=y, optionally after a path; robots ignore "
-      "values other than y and n.")),
-    ("bad-content-signal", _E, "A Content-Signal cannot be read.",
-     ("search, ai-input and ai-train are yes or no, use is immediate, reference or full; robots "
-      "ignore anything else.")),
-    ("unknown-usage", _W, "No document defines this use.",
-     "Robots skip it; the names of older drafts (bots, ai, train-genai) are no longer valid."),
-    ("usage-contradiction", _W, "A use is both allowed and refused.",
-     ("For robots that read both, the refusal wins (draft-ietf-aipref-vocab); those that read one "
-      "field obey that field.")),
-    ("groups-contradict", _W, "Two groups for a robot allow and disallow the same path.",
-     ("Robots of today merge the groups, and Allow wins; those of the older standards read only "
-      "the first group.")),
-    ("relative-license", _E, "A License is not an absolute URL.",
-     "RSL requires the full URL, with scheme and host: robots ignore any other."),
-    ("managed-block", _N, "The file contains Cloudflare's managed block.",
-     ("Robots of today merge its groups with the owner's; those of the older standards read only "
-      "the first group with their name, the block's.")),
-)  # fmt: skip
+    FindingKind(
+        "bad-content-usage",
+        Severity.ERROR,
+        "A Content-Usage cannot be read.",
+        "Write a Dictionary such as train-ai=n, search=y, optionally after a path; "
+        "robots ignore values other than y and n.",
+    ),
+    FindingKind(
+        "bad-content-signal",
+        Severity.ERROR,
+        "A Content-Signal cannot be read.",
+        "search, ai-input and ai-train are yes or no, use is immediate, reference or "
+        "full; robots ignore anything else.",
+    ),
+    FindingKind(
+        "older-usage",
+        Severity.WARNING,
+        "A refusal is in the form of an older draft.",
+        "Robots that follow the documents in force skip it: write their form, too.",
+    ),
+    FindingKind(
+        "read-as-rule",
+        Severity.ERROR,
+        "Google takes a field for Allow or Disallow.",
+        "Google's parser reads a field that begins with Allow or Disallow as Allow or "
+        "Disallow, so that its robots fetch more or less than the file means.",
+    ),
+    FindingKind(
+        "unknown-usage",
+        Severity.WARNING,
+        "No document in force defines this use.",
+        "Robots skip it. A permission counts only in a form that is in force, and a "
+        "name of an older draft (ai, bots) allows nothing.",
+    ),
+    FindingKind(
+        "usage-contradiction",
+        Severity.WARNING,
+        "A use is both allowed and refused.",
+        "For robots that read both, the refusal wins (draft-ietf-aipref-vocab); those "
+        "that read one field obey that field.",
+    ),
+    FindingKind(
+        "groups-contradict",
+        Severity.WARNING,
+        "Two groups for a robot allow and disallow the same path.",
+        "Robots of today merge the groups, and Allow wins; those of the older "
+        "standards read only the first group.",
+    ),
+    FindingKind(
+        "relative-license",
+        Severity.ERROR,
+        "A License is not an absolute URL.",
+        "RSL requires the full URL, with scheme and host: robots ignore any other.",
+    ),
+    FindingKind(
+        "managed-block",
+        Severity.NOTE,
+        "The file contains Cloudflare's managed block.",
+        "Robots of today merge its groups with the owner's; those of the older "
+        "standards read only the first group with their name, the block's.",
+    ),
+)
 
 #: Every finding there is, by its code.
 FINDINGS: Mapping[str, FindingKind] = MappingProxyType(
-    {row[0]: FindingKind(*row) for row in _ROWS}
+    {kind.code: kind for kind in _ROWS}
 )

@@ -17,7 +17,7 @@ from mandelbot.formatting import shown
 if TYPE_CHECKING:
     from mandelbot.findings.source import Check
 
-# "makes up to 10 redirections" (Moderatobot)
+# Moderatobot "makes up to 10 redirections".
 _MANY_REDIRECTS = 5
 _FOLLOWED = 10
 # seconds
@@ -50,6 +50,8 @@ class Delivery:
     """Whether the body is encoded as that header says."""
     in_capitals: bool = False
     """Whether there is a /ROBOTS.TXT instead."""
+    uncited: tuple[tuple[int, str], ...] = ()
+    """The line and the site of each sitemap on a site that does not cite it."""
 
 
 def check_delivery(delivery: Delivery) -> Check:
@@ -66,6 +68,9 @@ def check_delivery(delivery: Delivery) -> Check:
         yield LintHit(
             "only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt."
         )
+    for line, site in delivery.uncited:
+        message = f"The sitemap is on {shown(site)}, whose robots.txt does not cite it."
+        yield LintHit("sitemap-elsewhere", line, message)
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:
@@ -142,18 +147,19 @@ def _check_status(status: int) -> Check:
         yield LintHit(row, None, f"The status is {words}.")
 
 
+_SUCCESSES = range(201, 300)
+_REDIRECTS = range(300, 400)
+_CLIENT_ERRORS = range(400, 500)
+_SERVER_ERRORS = range(500, 600)
 _STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
     (None, lambda status: status == HTTPStatus.OK),
-    (
-        "status-not-200",
-        lambda status: 200 < status < 300,
-    ),  # noqa: PLR2004 - ranges of HTTP
-    ("unfinished-redirect", lambda status: 300 <= status < 400),  # noqa: PLR2004
+    ("status-not-200", lambda status: status in _SUCCESSES),
+    ("unfinished-redirect", lambda status: status in _REDIRECTS),
     ("status-forbids", lambda status: status in {401, 403}),
     ("status-not-found", lambda status: status in {404, 410}),
     ("status-too-many-requests", lambda status: status == HTTPStatus.TOO_MANY_REQUESTS),
-    ("status-client-error", lambda status: 400 <= status < 500),  # noqa: PLR2004
-    ("status-server-error", lambda status: 500 <= status < 600),  # noqa: PLR2004
+    ("status-client-error", lambda status: status in _CLIENT_ERRORS),
+    ("status-server-error", lambda status: status in _SERVER_ERRORS),
     ("status-unknown", lambda _: True),
 )
 

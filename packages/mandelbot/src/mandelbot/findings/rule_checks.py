@@ -1,7 +1,8 @@
-"""Checks of which rules count, where robots differ: by order, by length, by group, by version."""
+"""Checks which rules count where robots differ: by order, length, group, version."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mandelbot.findings.source import STANDARD, LintHit, quoted
 from mandelbot.findings.structure import SEARCH_ENGINES
 from mandelbot.robotstxt.index import FEW
+from mandelbot.robotstxt.known_robots import TOKENS
 from mandelbot.robotstxt.paths import escaped_length, normalise
 from mandelbot.robotstxt.patterns import Pattern, wildcard_pattern
 from mandelbot.robotstxt.records import name_of
@@ -127,7 +129,9 @@ def _check_order(rules: list[_RuleAt]) -> Check:
                     lengths.append(len(head))
             continue
         for length in lengths:
-            earlier = disallowed.get(head[:length]) if length <= len(head) else None
+            earlier = None
+            if length <= len(head):
+                earlier = disallowed.get(head[:length])
             if earlier and earlier.pattern != rule.pattern:
                 message = (
                     f"The Disallow of line {earlier.line} covers this Allow and comes"
@@ -153,7 +157,7 @@ class _WildcardRules:
         """Lengths of the keys in use: the usual one, and of guards that are shorter."""
 
     def add(self, rule: _RuleAt) -> None:
-        """Take a rule into account; one without wildcards covers none but its equals."""
+        """Add a rule; without wildcards it covers only its equals."""
         pattern = rule.pattern
         if pattern.exact or pattern.is_prefix:
             return
@@ -184,7 +188,7 @@ def _keys(guard: str) -> list[str]:
 
 
 def _example(pattern: Pattern) -> str:
-    """Return a target that only those patterns match that match all that this one does."""
+    """Return a target whose every match covers all that this pattern does."""
     if pattern.exact:
         return pattern.head
     return _ANYTHING.join((pattern.head, *pattern.middle, pattern.tail or ""))
@@ -225,6 +229,15 @@ def _check_covered(rules: list[_RuleAt]) -> Check:
         yield LintHit("allow-before-disallow", first, message)
 
 
+_FOLDER = re.compile(r"/([^/*$?]{3,})(?=/)")
+
+
+def _can_hardly_meet(path: str, other: str) -> bool:
+    """Whether a URL of the one would need a folder that is only in the other."""
+    _, _, rest = other.partition("*")
+    return any(f"/{name}/" not in f"{path}/" for name in _FOLDER.findall(rest))
+
+
 def _check_lengths(rules: list[_RuleAt]) -> Check:
     """Mandelbot's page, "Precedence of Directives": wildcards count as characters."""
     longest: dict[str, tuple[int, Record]] = {}
@@ -251,12 +264,12 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
         found = max(
             (longest[one] for one in near), key=lambda one: one[0], default=None
         )
-        if found and found[0] >= escaped_length(path):
-            does = (
-                "is as long as"
-                if found[0] == escaped_length(path)
-                else "is longer than"
-            )
+        if found is None or _can_hardly_meet(path, found[1].value):
+            continue
+        if found[0] >= escaped_length(path):
+            does = "is longer than"
+            if found[0] == escaped_length(path):
+                does = "is as long as"
             message = (
                 f"The Disallow of line {found[1].number}, with wildcards, {does} this"
                 " Allow."
@@ -265,7 +278,7 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
 
 
 def _check_explicit(group: Group) -> Check:
-    """An Extended Standard for Robot Exclusion: what has no pattern character matches exactly."""
+    """Find paths that match exactly in version 2.0: no pattern character."""
     first = group.directives[0] if group.directives else None
     if (
         first is None
@@ -283,7 +296,7 @@ def _check_explicit(group: Group) -> Check:
 
 
 def _check_dropped(groups: list[Group]) -> Check:
-    """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
+    """Find rules to repeat in special blocks (SearchTools, "Bad Examples")."""
     everyone = [
         # of a rule that begins with *, one match
         (rule.number, f"/{rule.value.lstrip('/')}")
@@ -303,7 +316,7 @@ def _check_dropped(groups: list[Group]) -> Check:
     effort = _EFFORT
     seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
     for name, places in of_name.items():
-        if tuple(places) in seen or effort < 0:
+        if tuple(places) in seen or effort < 0 or name in TOKENS:
             continue
         seen.add(tuple(places))
         rules = [rule for place in places for rule in groups[place].rules()]

@@ -1,4 +1,4 @@
-"""What every check reads: the bytes, the numbered records, the part that a service manages."""
+"""What every check reads: the bytes, the numbered records, the managed block."""
 
 from __future__ import annotations
 
@@ -85,18 +85,16 @@ _EXCUSED = frozenset(
 
 
 def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
-    """Yield the name, the first and the last line of each part that a service keeps up to date.
+    """Yield the name, first and last line of each block that a service manages.
 
     Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or
     ``START NAME``, and ``END NAME``. One within another belongs to that.
     """
     opened: tuple[str, int] | None = None
     for record in records:
-        mark = (
-            _MARK.fullmatch(record.comment)
-            if record.comment and not record.field
-            else None
-        )
+        mark = None
+        if record.comment and not record.field:
+            mark = _MARK.fullmatch(record.comment)
         if mark is None:
             continue
         if opened is None and mark[1] != "END":

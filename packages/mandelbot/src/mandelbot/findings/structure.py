@@ -8,10 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.findings.source import LintHit, field_of, quoted
-from mandelbot.findings.syntax import is_agent_misspelt
-from mandelbot.findings.value_checks import STATEMENT_FIELDS
-from mandelbot.robotstxt.dialects import GROUP_FIELDS, VERSION_2_FIELDS
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+from mandelbot.findings.syntax import is_agent_misspelt, meant_field
+from mandelbot.robotstxt.dialects import (
+    FIELDS_OF_USE,
+    GROUP_FIELDS,
+    VERSION_2_FIELDS,
+    documented,
+)
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS, dialect_of
 from mandelbot.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -26,7 +30,7 @@ _EFFORT = 3_000_000  # parts of names looked up in a file
 def check_wide_names(
     first_line: Mapping[str, int], group_of: Mapping[str, int]
 ) -> Check:
-    """Which names, in lower case with their first lines, are a part of another group's."""
+    """Names, in lower case with their first lines, that are a part of another's."""
     effort = _EFFORT
     lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
     for name, line in first_line.items():
@@ -55,6 +59,7 @@ def _parts(name: str, lengths: list[int]) -> Iterator[str]:
 
 
 _NONSTANDARD = frozenset(GROUP_FIELDS) - {"allow", "disallow"}
+_OF_GROUPS = frozenset({*GROUP_FIELDS, *FIELDS_OF_USE}) - {"license"}
 
 
 def check_structure(source: LintInput) -> Check:
@@ -65,10 +70,7 @@ def check_structure(source: LintInput) -> Check:
         (one.number for one in outline.records if is_agent_misspelt(one)), inf
     )
     for record in outline.outside:
-        if record.number < misspelt and record.field in {
-            *GROUP_FIELDS,
-            *STATEMENT_FIELDS,
-        }:
+        if record.number < misspelt and record.field in _OF_GROUPS:
             message = f"{field_of(record)} stands before any User-agent."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -82,7 +84,7 @@ def check_structure(source: LintInput) -> Check:
 
 
 def _check_blank_lines(outline: Outline) -> Check:
-    """Moderatobot, "Groups": a blank line closes the group, and must separate groups."""
+    """A blank line closes a group, and must separate two (Moderatobot, "Groups")."""
     part = _START
     is_reported = False
     for record in outline.records:
@@ -161,7 +163,9 @@ def _dropped(agent: Record) -> str:
     name = name_of(agent).lower()
     if name.startswith("yandex"):
         return "Since 22 February 2018 Yandex reads"
-    return "Google's robots read" if name.startswith("googlebot") else ""
+    if name.startswith("googlebot"):
+        return "Google's robots read"
+    return ""
 
 
 def _check_group(group: Group, *, is_last: bool) -> Check:
@@ -195,11 +199,44 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
     yield from _check_single(
         delays, "several-crawl-delays", "The group has a Crawl-delay"
     )
+    yield from _check_already_closed(rules)
+    yield from _check_prefixes(group, rules)
     if is_for_all:
         for record in group.directives:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
                 yield LintHit("nonstandard-for-all", record.number, message)
+
+
+_PREFIXES = ("allow", "disallow")
+
+
+def _check_prefixes(group: Group, rules: list[Record]) -> Check:
+    """Google's parser takes what begins with the name of a field for that field."""
+    written = {(rule.field, rule.value) for rule in rules}
+    for record in group.directives:
+        name = record.field
+        read = next((field for field in _PREFIXES if name.startswith(field)), name)
+        if read == name or not record.value or meant_field(record) == read:
+            continue
+        # With an Allow and a Disallow of one path, Allow wins.
+        if read == "disallow" and ("allow", record.value) in written:
+            continue
+        message = f"Google reads {quoted(record.name)} as {documented(read)}."
+        yield LintHit("read-as-rule", record.number, message)
+
+
+def _check_already_closed(rules: list[Record]) -> Check:
+    """Find rules that change nothing: the group closes the whole site anyway."""
+    whole = next((one for one in rules if one.value in _EVERYTHING), None)
+    if whole is None or any(rule.field == "allow" for rule in rules):
+        return
+    others = [rule for rule in rules if rule.value and rule.value not in _EVERYTHING]
+    if others:
+        count = len(others)
+        more = f" and {count - 1} more" if count > 1 else ""
+        message = f"This rule{more}: line {whole.number} closes the whole site already."
+        yield LintHit("closed-already", others[0].number, message)
 
 
 def _check_single(records: list[Record], code: str, says: str) -> Check:
@@ -254,20 +291,40 @@ def _check_closed(outline: Outline) -> Check:
             groups_of.setdefault(name, []).append(facts)
     closing = {name: _closing(groups) for name, groups in groups_of.items()}
     for_all = closing.get("*")
+    meant = {name: written[name] for name in _hardly_meant(outline, groups_of)}
+    if for_all and "*" in meant:
+        whom = "any robot" if all(closing.values()) else "robots without a group"
+        message = f"The whole site is closed to {whom}: this group is merged with it."
+        yield LintHit("closed-to-robot", for_all.number, message)
+        return
     if for_all and all(closing.values()):
         yield LintHit("closed-to-all", for_all.number, "No robot may fetch anything.")
         return
-    meant = {name: written[name] for name in _hardly_meant(outline, groups_of)}
-    by_line: dict[int, list[str]] = {}
+    by_line: dict[tuple[int, str], list[str]] = {}
     for name, as_written in meant.items():
         rule = closing.get(name)
-        if rule:
-            by_line.setdefault(rule.number, []).append(as_written)
-    for line, (first, *others) in by_line.items():
-        more = f" and {len(others)} more robots" if len(others) > 1 else ""
-        more = f" and {quoted(others[0])[1:-1]}" if len(others) == 1 else more
-        message = f"{quoted(first)[1:-1]}{more} may fetch nothing."
-        yield LintHit("closed-to-robot", line, message)
+        if rule and name not in TOKENS:
+            # Of other robots it is not known how they read such a file.
+            is_known = dialect_of(name) is not None
+            code = "closed-to-robot" if is_known else "merged-with-next"
+            by_line.setdefault((rule.number, code), []).append(as_written)
+    for (line, code), robots in by_line.items():
+        said = _named(robots)
+        message = f"{said} may fetch nothing."
+        if code == "merged-with-next":
+            message = f"By RFC 9309, {said} would share this group, which closes all."
+        yield LintHit(code, line, message)
+
+
+def _named(names: list[str]) -> str:
+    """Return one or two names, or the first and how many more there are."""
+    first, *others = names
+    more = ""
+    if len(others) == 1:
+        more = f" and {quoted(others[0])[1:-1]}"
+    elif others:
+        more = f" and {len(others)} more robots"
+    return f"{quoted(first)[1:-1]}{more}"
 
 
 def _hardly_meant(
@@ -281,7 +338,8 @@ def _hardly_meant(
     """
     found: dict[str, None] = {}
     for group in reversed(outline.groups):
-        others_search = is_apart = False
+        others_search = False
+        is_apart = False
         for one, after in reversed([*pairwise(group.agents)]):
             others_search |= name_of(after).lower() in SEARCH_ENGINES
             between = outline.records[one.number : after.number - 1]
@@ -289,11 +347,11 @@ def _hardly_meant(
             is_blank = any(record.is_blank for record in between)
             name = name_of(one).lower()
             is_lone = is_blank and name in SEARCH_ENGINES and not others_search
-            if name not in {"", "*"} and (is_apart or is_lone):
+            if name and (is_apart or is_lone):
                 found.setdefault(name)
     found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
-        if len(groups) > 1 and name != "*":
+        if len(groups) > 1 and name != "*":  # of all robots, the last word may be meant
             lets_in = (
                 one.is_open or (one.has_rules and name in SEARCH_ENGINES)
                 for one in groups
@@ -364,7 +422,7 @@ def _check_about_all(outline: Outline) -> Check:
 
 
 def _check_yandexs(group: Group) -> Check:
-    """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
+    """Host and Clean-param stand at the end of Yandex's group (Moderatobot)."""
     last = max(
         (r.number for r in group.directives if r.field in GROUP_FIELDS), default=0
     )
@@ -375,7 +433,7 @@ def _check_yandexs(group: Group) -> Check:
 
 
 def _check_sitemaps_place(outline: Outline) -> Check:
-    """Moderatobot, "Sitemap directive": not inside of a group, which ends at a blank line."""
+    """A Sitemap stands outside of groups, which end at a blank line (Moderatobot)."""
     held: list[Record] = []
     in_group = False
     for record in outline.records:

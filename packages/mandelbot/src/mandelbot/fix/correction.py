@@ -1,7 +1,7 @@
-"""The corrections that open nothing to any robot, and the proof that no decision changes.
+"""The normal form that opens nothing to any robot, and the proof of it.
 
-`correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What
-would open something to a robot is not done.
+`normalize` writes the normal form of `rewrite.py`. What would open something to a robot
+is not done.
 
 `questions.py` chooses the URLs and robots to compare. For the normal form the other
 fields are compared, too: delays, rates, times, comments, usage preferences, licences,
@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.syntax import mended
 from mandelbot.fix.effects import READINGS, effects_by, sentences
 from mandelbot.fix.questions import SITE, Questions
 from mandelbot.fix.rewrite import rewrite
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import UTF16_MARKS, decode
-from mandelbot.robotstxt.records import read_outline
 from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -127,7 +125,7 @@ def prove_by(questions: Questions, before: RobotsTxt, after: RobotsTxt) -> Proof
 def _differences(
     questions: Questions, before: RobotsTxt, after: RobotsTxt, asked: Counter[str]
 ) -> Iterator[Difference]:
-    """Ask two files, count what is asked, and yield the questions with different answers."""
+    """Put questions to two files, count them, and yield those answered differently."""
     for agent, targets in questions.asked():
         for target in targets:
             url = SITE + target
@@ -173,116 +171,26 @@ def _about_all(robots: RobotsTxt) -> dict[str, object]:
     }
 
 
-class Edit(NamedTuple):
-    """A line that is corrected."""
-
-    line: int
-    before: str
-    after: tuple[str, ...]
-
-    def __str__(self) -> str:
-        after = " and ".join(self.after)
-        return (
-            f"line {self.line}: {shown(self.before.strip())} becomes"
-            f" {shown(after.strip())}"
-        )
-
-
 class Correction(NamedTuple):
-    """A file with some lines corrected, or all of it in the normal form."""
+    """A file in the normal form."""
 
     text: str
     remarks: tuple[str, ...] = ()
     """What is not as it should be, and why, as sentences."""
     effects: tuple[Effect, ...] = ()
     """What changes for each reader; empty: the file is unchanged."""
-    edits: tuple[Edit, ...] = ()
-    """Which lines are corrected; empty in the normal form."""
     proof: Proof | None = None
     """That the normal form says in the dialect what the file says, all of it."""
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing opens to anyone, and only what the file means to close is closed."""
+        """Whether nothing opens, and only what is meant to be closed closes."""
         return not self.harm and (self.proof is None or self.proof.holds)
 
     @property
     def harm(self) -> str:
         """What opens to whom, or is lost, as the rest of a sentence; empty: nothing."""
         return next(sentences(one for one in self.effects if not one.is_harmless), "")
-
-
-def correct(
-    body: bytes, url: str = "", *, unsafe: bool = False, max_decisions: int = 100_000
-) -> Correction:
-    """Return a file with the lines corrected that evidently mean something else.
-
-    Only these lines change. A correction that opens something to any reader, or closes
-    more than the line means, is left out, and a remark says what it would do.
-
-    Args:
-        body: The file as fetched.
-        url: That of the file, for relative sitemaps; empty: it is not known.
-        unsafe: All are made; `effects` say what opens to whom.
-        max_decisions: About how many are compared for each reader.
-    """
-    robots = RobotsTxt.parse(body, max_bytes=None)
-    records = () if body[:2] in UTF16_MARKS else robots.records
-    found = ((record, mended(record, url)) for record in records)
-    edits = [
-        Edit(record.number, record.raw, tuple(lines))
-        for record, lines in found
-        if lines != [record.raw]
-    ]
-    done = Correction(as_it_is(body))
-    remarks = []
-    waiting = [edits] if edits else []
-    while waiting:
-        some = waiting.pop()
-        tried = _edited(body, robots, [*done.edits, *some], max_decisions)
-        if tried is None:
-            remarks += [f"{some[0]}: {_TOO_LARGE}"]
-        elif unsafe or tried.is_harmless:
-            done = tried
-        elif some[1:]:
-            middle = len(some) // 2
-            waiting += some[middle:], some[:middle]
-        else:
-            remarks += [f"{some[0]} is left out: it {tried.harm}."]
-    return done._replace(remarks=tuple(remarks))
-
-
-def _edited(
-    body: bytes, robots: RobotsTxt, edits: list[Edit], max_decisions: int
-) -> Correction | None:
-    """Correct these lines; None: the file is too large to compare."""
-    octets = body.splitlines(keepends=True)
-    for edit in edits:
-        old = octets[edit.line - 1]
-        end = old[len(old.rstrip(b"\r\n")) :] or b"\n"
-        new = end.join(line.encode() for line in edit.after)
-        octets[edit.line - 1] = old.replace(edit.before.encode(), new)
-    new = b"".join(octets)
-    after = RobotsTxt.parse(new, max_bytes=None)
-    written = {line for edit in edits for line in edit.after}
-    corrected = {record.number for record in after.records if record.raw in written}
-    for group in read_outline(after.records, after.dialect).groups:
-        if any(agent.number in corrected for agent in group.agents):
-            corrected.update(rule.number for rule in group.rules())
-
-    def meant(url: str, agent: str) -> bool:
-        """Whether a URL is open, or was, and is closed by a line that is not corrected."""
-        verdict = after.verdict(url, agent)
-        closing = verdict.rule and verdict.rule.line
-        return verdict.allowed or (
-            closing not in corrected and robots.allowed(url, agent)
-        )
-
-    questions = _questions(body, new, robots, after, max_decisions)
-    if questions is None:
-        return None
-    effects = effects_by(questions, body, new, meant, robots.dialect)
-    return Correction(as_it_is(new), (), effects, tuple(edits))
 
 
 def normalize(
@@ -292,10 +200,16 @@ def normalize(
     alone: bool = False,
     max_decisions: int = 100_000,
 ) -> Correction:
-    """Return the normal form of a file, verified to make the same decisions.
+    r"""Return the normal form of a file, verified to make the same decisions.
 
     A file of more than 64 KiB, or with more to compare than there is time for, stays as
     it is.
+
+    >>> from mandelbot import normalize
+    >>> print(normalize(b"user-agent:*\ndisallow:/b\ndisallow:/a\n").text, end="")
+    User-agent: *
+    Disallow: /b
+    Disallow: /a
 
     Args:
         body: The file as fetched.
@@ -344,7 +258,9 @@ def _questions(
     )
     lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
     is_too_large = questions.is_too_large or lines > questions.most_lines
-    return None if is_too_large or len(body) > MOST_BYTES else questions
+    if is_too_large or len(body) > MOST_BYTES:
+        return None
+    return questions
 
 
 MOST_BYTES = 65_536
@@ -359,4 +275,6 @@ def as_it_is(body: bytes) -> str:
     text = body.decode("utf-16", "replace")
     # A second mark is part of the first line; in UTF-8 it would be taken for the file's
     # own.
-    return f"\ufeff{text}" if text.startswith("\ufeff") else text
+    if text.startswith("\ufeff"):
+        return f"\ufeff{text}"
+    return text

@@ -14,14 +14,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.findings.source import marked_blocks
 from mandelbot.fix.rewritten_lines import Block, RewrittenLine, as_written, read_blocks
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import WHITE_SPACE, grammar_of
-from mandelbot.robotstxt.records import read_outline
+from mandelbot.robotstxt.records import RecordProblem, read_outline
+from mandelbot.robotstxt.sitemap_lines import bare_urls
 from mandelbot.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
     matches, and User-agent lines as they are written. What stands between the marks of
     a service (BEGIN … END) is left as it is.
     """
-    dialect, grammar = robots.dialect, grammar_of(robots.dialect)
+    dialect = robots.dialect
+    grammar = grammar_of(dialect)
     texts: list[str] = []
     remarks: list[str] = []
     for records, service in _parts(robots.records):
@@ -67,7 +70,7 @@ def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
 
 
 def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
-    """Yield the parts of a file in order, each with the service that wrote it, or empty.
+    """Yield the parts of a file in order, each with the service that wrote it, if any.
 
     Such a part goes up to the next User-agent line: what stands before that is in its
     last group.
@@ -130,19 +133,34 @@ class _Writer:
         )
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
-        """Return the lines of a field that is about all robots; what no robot reads of them is not.
+        """Return the lines of a field for all robots, if any robot reads them.
 
         Moderatobot, "Host directive": all but the first are skipped.
         """
         found = [record for record in outline.records if record.field == field]
+        if field == "sitemap":
+            found = self._with_bare_sitemaps(outline, found)
         kept = [record for record in found if record.value]
         unread = [record for record in found if not record.value]
         unread += kept[1:] if field == "host" else []
         self._blocks.unread.update(record.number for record in unread)
         return kept
 
+    def _with_bare_sitemaps(
+        self, outline: Outline, found: list[Record]
+    ) -> list[Record]:
+        """Return the Sitemap lines, and those that lack the field with it."""
+        for record in outline.records:
+            if record.field and RecordProblem.UNKNOWN_FIELD in record.problems:
+                for _, url in bare_urls(record.raw.encode("utf-8", "surrogateescape")):
+                    self._blocks.unread.discard(record.number)
+                    found.append(
+                        replace(record, name="Sitemap", field="sitemap", value=url)
+                    )
+        return sorted(found, key=attrgetter("number"))
+
     def _drop_repeated_versions(self, block: Block) -> None:
-        """Moderatobot, "An Extended Standard for Robot Exclusion": one Robot-version a group."""
+        """Keep one Robot-version a group (Moderatobot, "An Extended Standard ...")."""
         if self._dialect.robot_version:
             return
         repeated = {r.number for r in block.directives if r.field == "robot-version"}
@@ -178,7 +196,7 @@ class _Writer:
             yield self._made_for_yandex(Block())
 
     def _hides_a_name(self, new: str) -> bool:
-        """Whether a robot of two names would be found by a new one instead of one in the file."""
+        """Whether a robot of two names would match a new name, not the file's."""
         if self._dialect.agent_match != "inside":
             return False
         names = (name for block in self._blocks.blocks for name in block.names)
@@ -186,7 +204,8 @@ class _Writer:
 
     def _made_for_yandex(self, pattern: Block) -> list[RewrittenLine]:
         """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
-        comments, self.comments = self.comments, Comments()
+        comments = self.comments
+        self.comments = Comments()
         directives = self._directives(pattern)
         self.comments = comments
         return [
@@ -215,7 +234,7 @@ class _Writer:
         return [*lines, *self._lines(others)]
 
     def _once(self, rules: Iterable[Record]) -> list[Record]:
-        """Return the rules without those that are there already, which leave their comments."""
+        """Return the rules that are not there already; the comments of all stay."""
         found: dict[tuple[str, str], Record] = {}
         above = self.comments.above
         for rule in rules:
@@ -235,7 +254,7 @@ class _Writer:
         return [self._line(record) for record in records]
 
     def _agent(self, record: Record) -> RewrittenLine:
-        """Return a User-agent line; where the name alone is written, the rest becomes a comment."""
+        """Return a User-agent line; what follows the name becomes a comment."""
         line = self._line(record)
         written = as_written(record, alone=self._alone)
         if written != line.value and any(white in line.value for white in WHITE_SPACE):
@@ -244,12 +263,12 @@ class _Writer:
         return line
 
     def _line(self, record: Record) -> RewrittenLine:
-        """Return a line with the comments above it: these once, should it be written twice."""
+        """Return a line with the comments above it, which are written once."""
         return RewrittenLine.of(record, self.comments.above.pop(record.number, []))
 
 
 def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
-    """Return the lines with a Robot-version right after the agents: elsewhere it has no effect.
+    """Return the lines with a Robot-version right after the agents, where it counts.
 
     What stands between them counts even if it becomes a comment, or moves to the end of
     the file.
@@ -280,7 +299,7 @@ _LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
 def in_order(
     rules: list[Record], dialect: Dialect, *, alone: bool = False
 ) -> tuple[list[Record], bool]:
-    """Return Allow and Disallow lines in their new order, and whether it is the recommended one.
+    """Return Allow and Disallow lines reordered, and whether as recommended.
 
     With `alone`, what other robots than those of the dialect make of it does not count.
     """
@@ -315,7 +334,7 @@ def _head(rule: Record, dialect: Dialect) -> str:
 
 
 class _Heads:
-    """Rules by what they begin with, for what begins with it and for what it begins with."""
+    """Rules sorted by their first characters, to find a rule's prefixes."""
 
     def __init__(self) -> None:
         self._sorted: list[str] = []
@@ -365,7 +384,7 @@ class Comments:
 def read_comments(
     records: Iterable[Record], unread: Container[int], merged: Container[int]
 ) -> Comments:
-    """Find the comments of a file: one that follows a directive moves to the line before it.
+    """Find a file's comments; one that follows a directive moves to the line before.
 
     Lines with a field that are `unread` become comments themselves, so that nothing an
     owner has written is lost. Those that are `merged` are not written again: their

@@ -52,7 +52,7 @@ class Blocks:
 
 
 def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
-    """Sort the robots of a file into groups of their own, by the name in each User-agent line.
+    """Sort the robots of a file into groups by the name in each User-agent line.
 
     With `alone` for robots of the dialect, else for others, too, which may read another
     name.
@@ -66,9 +66,10 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
 
     # Where groups have versions, which of them counts for a robot is not by its name
     # alone.
-    memberships = (
-        {} if dialect.robot_version else _memberships(outline, key_of, dialect)
-    )
+    if dialect.robot_version:
+        memberships = {}
+    else:
+        memberships = _memberships(outline, key_of, dialect)
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
@@ -108,7 +109,7 @@ _NAMELESS = " "  # a User-agent line without a value; no value is white space
 
 
 class _Membership:
-    """What of a file is about a name: names of which that is the same share one of these.
+    """What a file says about a name; names with the same contents share one of these.
 
     It is equal to itself alone. A name of many groups is looked up in each of them, and
     must not be compared with all each time.
@@ -119,11 +120,10 @@ class _Membership:
     def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
         self.places = dict.fromkeys(places)
         """Of its groups."""
-        self.own = (
-            None
-            if own is None
-            else {record.number for run in own for record in run.own}
-        )
+        if own is None:
+            self.own = None
+        else:
+            self.own = {record.number for run in own for record in run.own}
         """The lines with delays and the like that are about it; None: all."""
 
 

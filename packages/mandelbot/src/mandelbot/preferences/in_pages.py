@@ -45,7 +45,7 @@ statuses for each first word of the value, or for any value.
 def stated_terms(
     status: int, headers: Iterable[tuple[str | bytes, str | bytes]]
 ) -> str | None:
-    """Return the terms or the challenge that a response states, as text for a log, or None."""
+    """Return the terms or the challenge of a response as text for a log, or None."""
     if status not in MARKED_STATUSES and status not in _ERRORS:
         return None
     for field, value in _headers_named(headers, _MARKS):
@@ -92,10 +92,18 @@ def page_usage(
 ) -> Usage:
     """Return the usage preferences of a page.
 
-    Never raises, whatever the headers and bytes. Args: headers: name and value of each
-    of the response's headers. body: the HTML, decompressed; its first 256 KiB suffice.
-    ``b""`` for other types. agent: a product token, a whole User-Agent header, or a
-    sequence of tokens.
+    Never raises, whatever the headers and bytes.
+
+    >>> from mandelbot import page_usage
+    >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
+    >>> usage["train-ai"]
+    'disallowed'
+
+    Args:
+        headers: name and value of each of the response's headers.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other
+            types.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
     metas: tuple[head.Meta, ...] = ()
@@ -182,7 +190,7 @@ def _tdm(headers: _Headers, metas: tuple[head.Meta, ...]) -> Iterator[Statement]
 
 
 def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
-    """Return the statements of a reservation; none unless its value is ``0`` or ``1``."""
+    """Return a reservation's statements; none unless its value is ``0`` or ``1``."""
     word = f"{_RESERVATION}: {value}"
     return tuple(Statement.of_words("tdmrep", [word], where, word, line))
 

@@ -4,7 +4,9 @@ Content-Usage is a rule of a group with an optional path. The longest matching p
 counts, as for Allow and Disallow, and all rules of that length do
 (draft-ietf-aipref-attach, 19 August 2026, section "Robots Exclusion Protocol
 Content-Usage Rule"). Content-Signal takes a path in the same way (contentsignals.org,
-"Advanced usage"). Both apply to the robots named before the line in its group.
+"Advanced usage"). Both apply to the robots named before the line in its group, and so
+does DisallowAITraining, which is a path, as of Disallow, that may not be used for
+training (draft-canel-robots-ai-control-00); AllowAITraining permits nothing here.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.preferences.statements import Statement, Terms
 from mandelbot.robotstxt.agents import names_in_order
+from mandelbot.robotstxt.dialects import documented
 from mandelbot.robotstxt.grammar import WHITE_SPACE, decode, searchable
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 from mandelbot.robotstxt.paths import COMPARABLE, escape_non_ascii, read_url
@@ -29,12 +32,13 @@ MOST_LICENSES = 20
 """License lines of a file that are reported with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
 """The field, and a common misspelling."""
-_FIELDS = ("content-usage", *_SIGNALS)
+_TRAINING = "disallowaitraining"
+_FIELDS = ("content-usage", *_SIGNALS, _TRAINING)
 _EVERYTHING = Pattern("")
 
 
 class Preference(NamedTuple):
-    """One Content-Usage or Content-Signal line for a robot."""
+    """One Content-Usage, Content-Signal or DisallowAITraining line for a robot."""
 
     line: int
     field: str
@@ -44,12 +48,23 @@ class Preference(NamedTuple):
     @property
     def text(self) -> str:
         """The line with the documented spelling of its field."""
-        name = "Content-Usage" if self.field == "content-usage" else "Content-Signal"
-        return f"{name}: {self.value}"
+        return f"{documented(self.source)}: {self.value}"
+
+    @property
+    def source(self) -> str:
+        """The field, in lower case and as it is spelt in documents."""
+        return "content-signal" if self.field in _SIGNALS else self.field
+
+    @property
+    def path(self) -> str | None:
+        """Where it applies; None: to all pages."""
+        if self.field == _TRAINING:
+            return self.value
+        return split_path(self.value)[0]
 
 
 def split_path(value: str) -> tuple[str | None, str]:
-    """Split the value of a Content-Usage or Content-Signal into its path, or None, and the rest.
+    """Split a Content-Usage or Content-Signal into its path, or None, and the rest.
 
     A value that begins with a slash has a path, up to the first space or tab
     ("Processing Content-Usage Rules").
@@ -100,11 +115,9 @@ class FilePreferences:
 
     def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
         """Return the refusals that a rule against a control token makes."""
-        return (
-            ()
-            if rule is None
-            else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
-        )
+        if rule is None:
+            return ()
+        return tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
 
 
 class AgentPreferences:
@@ -116,17 +129,16 @@ class AgentPreferences:
         self.lines = tuple(_lines_about(body, selection, grammar))
         self._dialect = grammar.dialect
         comparable = COMPARABLE[grammar.dialect.escapes]
-        self._rules: list[tuple[int, Pattern, str, Preference]] = []
-        """Length and pattern of the path, value without it, line; the longest path
-        first.
-        """
+        self._rules: list[tuple[int, Pattern, Preference]] = []
+        """Length and pattern of the path, and the line; the longest path first."""
         for one in self.lines:
-            path, value = split_path(one.value)
+            path = one.path
             length = 0 if path is None else len(escape_non_ascii(path))
-            pattern = (
-                _EVERYTHING if path is None else wildcard_pattern(path, comparable)
-            )
-            self._rules.append((length, pattern, value, one))
+            if path is None:
+                pattern = _EVERYTHING
+            else:
+                pattern = wildcard_pattern(path, comparable)
+            self._rules.append((length, pattern, one))
         self._rules.sort(key=lambda rule: -rule[0])
         self._said: dict[int, tuple[Statement, ...]] = {}
 
@@ -135,19 +147,21 @@ class AgentPreferences:
         said = []
         parts = read_url(url, self._dialect)
         target = parts[1] if parts else ""
-        longest = dict.fromkeys(("content-usage", "content-signal"), -1)
-        for length, pattern, value, one in self._rules:
-            source = (
-                "content-usage" if one.field == "content-usage" else "content-signal"
-            )
-            if length >= longest[source] and pattern.matches(target):
-                longest[source] = length
-                said.append(self._read(source, value, one))
+        longest: dict[str, int] = {}
+        for length, pattern, one in self._rules:
+            if length >= longest.get(one.source, 0) and pattern.matches(target):
+                longest[one.source] = length
+                said.append(self._read(one))
         return tuple(chain.from_iterable(said))
 
-    def _read(self, source: str, value: str, one: Preference) -> tuple[Statement, ...]:
+    def _read(self, one: Preference) -> tuple[Statement, ...]:
         if one.line not in self._said:
-            said = Statement.read(source, value, "robots.txt", one.text, one.line)
+            place = "robots.txt", one.text, one.line
+            if one.field == _TRAINING:
+                said = Statement.of_words(_TRAINING, [""], *place)
+            else:
+                value = split_path(one.value)[1]
+                said = Statement.read(one.source, value, *place)
             self._said[one.line] = tuple(said)
         return self._said[one.line]
 
@@ -171,4 +185,5 @@ def _lines_about(
             line: (field, value) for line, value in grammar.values(field, body, spans)
         }
     for number, (field, value) in sorted(found.items()):
-        yield Preference(number, field, value)
+        if field != _TRAINING or value[:1] in {"/", "*"}:
+            yield Preference(number, field, value)

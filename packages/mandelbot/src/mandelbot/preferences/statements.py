@@ -1,9 +1,10 @@
-"""The vocabulary of usage preferences: categories, words, statements, and how these combine.
+"""The vocabulary of usage preferences, and how statements combine.
 
 The categories are ``train-ai`` and ``search`` of the IETF's vocabulary
 (draft-ietf-aipref-vocab, 19 August 2026), ``ai-input`` of Content Signals, and ``tdm``
 of TDMRep. Refusals are read widely and permissions narrowly: reserving text and data
-mining refuses training, but not reserving it does not allow training. Any statement
+mining refuses training, but not reserving it does not allow training. A refusal counts
+in every form that was published, a permission only in the form in force. Any statement
 that disallows wins, else any that allows; otherwise the answer is unknown (section
 "Combining Preferences").
 """
@@ -47,6 +48,12 @@ class Meaning(NamedTuple):
     refuses: tuple[str, ...] = ()
     images_only: bool = False
     """Whether it applies to images, but not to the text of a page."""
+    now: str = ""
+    """For a word of an older draft, what to write instead; empty: it is in force."""
+    yields: bool = False
+    """Whether a permission in the same value exempts its category, as in a draft whose
+    label for several uses gave way to the label for one of them.
+    """
 
 
 class _CategoryRow(NamedTuple):
@@ -60,6 +67,14 @@ _VOCAB = (
     "draft-ietf-aipref-vocab, 19 August 2026: 'Usage Category Labels', 'Preference"
     " Labels'"
 )
+_FIRST_VOCAB = "draft-ietf-aipref-vocab, 15 May to 18 July 2025"
+_JUNE_VOCAB = "draft-ietf-aipref-vocab, 5 June to 18 July 2025"
+_USE_VOCAB = "draft-ietf-aipref-vocab, 18 July to 8 August 2025"
+_JULY_VOCAB = "draft-ietf-aipref-vocab, 18 July to 3 September 2025"
+_GENAI_VOCAB = "draft-ietf-aipref-vocab, 18 July to 23 October 2025"
+_BOTS_VOCAB = "draft-ietf-aipref-vocab, 3 September to 18 November 2025"
+_OUTPUT_VOCAB = "draft-ietf-aipref-vocab, 1 October to 18 November 2025"
+_CANEL = "draft-canel-robots-ai-control-00, 21 October 2024"
 _SIGNALS = "Content Signals Policy (contentsignals.org), 24 September 2025"
 _USE = "Content Signals, 'use', in Cloudflare's managed robots.txt since 1 July 2026"
 _TDMREP = (
@@ -70,11 +85,72 @@ _TDMREP = (
 _NOAI = "DeviantArt, 'Tell AI datasets they can't use your content', 11 November 2022"
 _NOML = "noml.info, 2023"
 
+_TRAIN = "Content-Usage: train-ai=n"
+_INPUT = "Content-Signal: ai-input=no"
+
 _ROWS = (
     _CategoryRow("content-usage", "train-ai=y", Meaning(allows=("train-ai",)), _VOCAB),
     _CategoryRow("content-usage", "train-ai=n", Meaning(refuses=("train-ai",)), _VOCAB),
     _CategoryRow("content-usage", "search=y", Meaning(allows=("search",)), _VOCAB),
     _CategoryRow("content-usage", "search=n", Meaning(refuses=("search",)), _VOCAB),
+    _CategoryRow(
+        "content-usage",
+        "ai=n",
+        Meaning(refuses=("train-ai",), now=_TRAIN),
+        _FIRST_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "genai=n",
+        Meaning(refuses=("train-ai",), now=_TRAIN),
+        _FIRST_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "tdm=n",
+        Meaning(refuses=("tdm", "train-ai"), now=_TRAIN, yields=True),
+        _FIRST_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "inference=n",
+        Meaning(refuses=("ai-input",), now=_INPUT),
+        _JUNE_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "ai-use=n",
+        Meaning(refuses=("ai-input",), now=_INPUT),
+        _USE_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "all=n",
+        Meaning(refuses=CATEGORIES, now=_TRAIN, yields=True),
+        _JULY_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "train-genai=n",
+        Meaning(refuses=("train-ai",), now=_TRAIN),
+        _GENAI_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "bots=n",
+        Meaning(refuses=CATEGORIES, now=_TRAIN, yields=True),
+        _BOTS_VOCAB,
+    ),
+    _CategoryRow(
+        "content-usage",
+        "ai-output=n",
+        Meaning(refuses=("ai-input", "search"), now=_INPUT, yields=True),
+        _OUTPUT_VOCAB,
+    ),
+    # Its value is a path.
+    _CategoryRow(
+        "disallowaitraining", "", Meaning(refuses=("train-ai",), now=_TRAIN), _CANEL
+    ),
     _CategoryRow("content-signal", "search=yes", Meaning(allows=("search",)), _SIGNALS),
     _CategoryRow("content-signal", "search=no", Meaning(refuses=("search",)), _SIGNALS),
     _CategoryRow(
@@ -113,6 +189,9 @@ _ROWS = (
         _NOAI,
     ),
     _CategoryRow("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
+    _CategoryRow(
+        "robot-tag", "disallowaitraining", Meaning(refuses=("train-ai",)), _CANEL
+    ),
 )
 
 #: The meaning of each word, by source and word.
@@ -219,13 +298,19 @@ _SHOWN = 120  # characters of a statement's text
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement about one category of use, and its place."""
+    """One statement about one category of use, and its place.
+
+    >>> from mandelbot import page_usage
+    >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
+    >>> print(usage.statements[0])
+    train-ai disallowed by Content-Usage: train-ai=n (header)
+    """
 
     category: str
     allowed: bool
     source: str
-    """``content-usage``, ``content-signal``, ``tdmrep``, ``robot-tag`` or
-    ``control-token``.
+    """``content-usage``, ``content-signal``, ``disallowaitraining``, ``tdmrep``,
+    ``robot-tag`` or ``control-token``.
     """
     where: str
     """``robots.txt``, ``header``, ``meta`` or ``tdmrep.json``."""
@@ -248,7 +333,7 @@ class Statement:
     def read(
         cls, source: str, value: str, where: str, text: str, line: int | None = None
     ) -> Iterator[Statement]:
-        """Yield the statements of a Content-Usage or Content-Signal, by its lower-case name."""
+        """Yield the statements of a Content-Usage or Content-Signal (in lower case)."""
         return cls.of_words(source, READERS[source](value).words, where, text, line)
 
     @classmethod
@@ -260,18 +345,16 @@ class Statement:
         text: str,
         line: int | None = None,
     ) -> Iterator[Statement]:
-        """Yield the statements of words of a source; the table does not have all."""
-        for word in words:
-            meaning = MEANINGS.get((source, word), Meaning())
-            for allowed, categories in (
-                (True, meaning.allows),
-                (False, meaning.refuses),
-            ):
-                for category in categories:
-                    yield cls(
-                        *(category, allowed, source, where, text, line),
-                        meaning.images_only,
-                    )
+        """Yield the statements of words of a value; the table does not have all."""
+        meanings = [MEANINGS.get((source, word), Meaning()) for word in words]
+        for meaning in meanings:
+            place = source, where, text, line, meaning.images_only
+            for category in meaning.allows:
+                yield cls(category, True, *place)  # noqa: FBT003 -- a field of the row
+            for category in meaning.refuses:
+                if meaning.yields and any(category in one.allows for one in meanings):
+                    continue
+                yield cls(category, False, *place)  # noqa: FBT003 -- a field of the row
 
     @classmethod
     def refusals(cls, robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
@@ -308,7 +391,8 @@ class Terms:
 class Usage:
     """The owner's preferences for the use of a page.
 
-    >>> usage = Usage((Statement("search", True, "content-signal", "header", "search=yes"),))
+    >>> yes = Statement("search", True, "content-signal", "header", "search=yes")
+    >>> usage = Usage((yes,))
     >>> usage["search"], usage["train-ai"]
     ('allowed', 'unknown')
     """
@@ -319,7 +403,7 @@ class Usage:
     """False if robots.txt forbids the page: its preferences then do not apply."""
 
     def __getitem__(self, category: str) -> Answer:
-        """Return ``allowed``, ``disallowed`` or ``unknown`` for the page, apart from its images.
+        """Return ``allowed``, ``disallowed`` or ``unknown`` for a page, not its images.
 
         Raises:
             KeyError: there is no such category.
@@ -335,7 +419,7 @@ class Usage:
         return answers_of(self, of_images=of_images)[category]
 
     def decided_by(self, category: str, *, of_images: bool = False) -> Statement | None:
-        """Return the first statement that decides the answer, or None if it is unknown."""
+        """Return the first statement that decides, or None if the answer is unknown."""
         first: Statement | None = None
         for statement in self.statements:
             if statement.category == category and (
@@ -366,7 +450,7 @@ NOTHING_SAID = Usage()
 
 
 def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
-    """Return the answer for each category, for a page or an image; see ``Usage.answer``."""
+    """Return the answer for each category, of a page or an image: ``Usage.answer``."""
     answers: dict[str, Answer] = dict.fromkeys(CATEGORIES, "unknown")
     for one in usage.statements:
         is_open = answers.get(one.category, "disallowed") != "disallowed"

@@ -93,16 +93,15 @@ class TdmFile:
             return NOTHING_SAID
         rule = self.rules[found]
         statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
-        terms = (
-            (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
-            if rule.policy
-            else ()
-        )
+        terms: tuple[Terms, ...] = ()
+        if rule.policy:
+            terms = (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
         return Usage(statements, terms)
 
     def _first(self, target: str) -> int:
         """The number of rules if none matches."""
-        rules, first = self.rules, len(self.rules)
+        rules = self.rules
+        first = len(rules)
         if first < _MANY:
             return next(
                 (n for n, one in enumerate(rules) if one.pattern.matches(target)), first
@@ -153,7 +152,7 @@ def _rule(value: object, line: int) -> TdmRule | None:
 
 
 def with_tdm_file(page: Usage, file: Usage) -> Usage:
-    """Combine a page with its site's file; the page supersedes it ("Processing priority")."""
+    """Combine a page with its site's file: the page wins ("Processing priority")."""
     if not file.statements and not file.terms:
         return page
     if any(statement.source == "tdmrep" for statement in page.statements):

@@ -1,4 +1,4 @@
-"""The names of a robot, from a product token or a User-Agent header, and how they match."""
+"""The names of a robot, from a token or a User-Agent header, and how they match."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-# : Words of every browser's header name no robot: `User-agent: Mozilla` does not apply
-# to a crawler : whose header begins like a browser's.
+#: Words of every browser's header name no robot: `User-agent: Mozilla` does not apply
+#: to a crawler whose header begins like a browser's.
 BROWSER_WORDS = frozenset(
     """
-    mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version mobile tablet
-    compatible msie trident firefox fxios edge edg opera opr presto seamonkey iceweasel
-    windows nt win32 win64 wow64 x64 x11 u i macintosh intel ppc mac os x cpu iphone ipad ipod touch
-    android linux ubuntu debian i386 i586 i686 x86_64 amd64 arm arm64 armv7l aarch64 build wv k
-    en us en-us
-    """.split()
-)  # noqa: SIM905 - readable
+    mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version
+    mobile tablet compatible msie trident firefox fxios edge edg opera opr presto
+    seamonkey iceweasel windows nt win32 win64 wow64 x64 x11 u i macintosh intel ppc mac
+    os x cpu iphone ipad ipod touch android linux ubuntu debian i386 i586 i686 x86_64
+    amd64 arm arm64 armv7l aarch64 build wv k en us en-us
+    """.split()  # noqa: SIM905 -- words to be read
+)
 _TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z][A-Za-z0-9_.!\-]*")
 _BARE_TOKEN = re.compile(r"[^\s/();,]+")
 _WORD_ENDS = re.compile(r"[\s();,]+")
@@ -24,7 +24,7 @@ _WORD_ENDS = re.compile(r"[\s();,]+")
 
 @lru_cache(maxsize=1024)
 def product_tokens(agent: str) -> tuple[str, ...]:
-    """Return the names of a robot to look for in a file, in lower case, the longest first.
+    """Return the names to look for in a file, in lower case, the longest first.
 
     `agent` is a product token (``Mandelbot``), or a User-Agent header. A header gives
     its product tokens, including those in comments, without versions, URLs and the
@@ -43,7 +43,7 @@ def product_tokens(agent: str) -> tuple[str, ...]:
 
 
 def names_in_order(agent: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of one or several agents, preferred first; a sequence keeps its order."""
+    """Return the names of agents, preferred first; a sequence keeps its order."""
     if isinstance(agent, str):
         return product_tokens(agent)
     return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
@@ -86,9 +86,9 @@ NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     ),
 }
 
-# : Crawlers that use the group of another one if the file has none for them, by the
-# tokens and : their order in Google's "List of Google crawlers and fetchers"
-# (moderatobot: "If the group is not : found, it will search for Googlebot").
+#: Crawlers that use the group of another one if the file has none for them, by the
+#: tokens and their order in Google's "List of Google crawlers and fetchers"
+#: (moderatobot: "If the group is not found, it will search for Googlebot").
 GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("googlebot-image", ("googlebot",)),
     ("googlebot-mobile", ("googlebot",)),

@@ -1,4 +1,4 @@
-"""Decides for one robot, and prepares no more of the file than the decisions so far pay for.
+"""Decides for one robot, and prepares only as much as its decisions pay for.
 
 Crawls fetch a page or two from most sites, and a million from some. Most files are
 small: their rules are listed and tried one by one, until an index pays. A large file
@@ -123,11 +123,9 @@ class Decider:
     def _list(self, origin: str) -> RuleList | None:
         grammar = self._grammar
         body = self._body
-        rules = (
-            grammar.rules_in_small_file(body, self._names)
-            if len(body) <= _SMALL
-            else None
-        )
+        rules = None
+        if len(body) <= _SMALL:
+            rules = grammar.rules_in_small_file(body, self._names)
         if rules is None:
             text = searchable(body)
             spans = self.selection.spans
@@ -219,7 +217,7 @@ class Decider:
         return Rule.of(first[0]) if len(first) == 1 else None
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
-        """Return whether a target is allowed, and the line that decided, for `Rule.of`, or None."""
+        """Return whether a target is allowed, and the deciding line (`Rule.of`)."""
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         return scan(searchable(self._body), self.selection, self._grammar, target)

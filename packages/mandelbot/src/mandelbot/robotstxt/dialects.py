@@ -1,4 +1,4 @@
-"""How each family of robots reads a file: one row for each family, one field for each difference.
+"""How each family of robots reads a file: a row each, a field for each difference.
 
 A new robot is a new row::
 
@@ -19,7 +19,7 @@ from typing import Literal
 from mandelbot.robotstxt.agents import GOOGLES_CRAWLERS
 
 #: Fields for usage preferences and terms; search engines' parsers do not know them.
-FIELDS_OF_USE = ("content-usage", "content-signal", "license")
+FIELDS_OF_USE = ("content-usage", "content-signal", "disallowaitraining", "license")
 #: The fields that some robot reads, as their documents spell them.
 FIELDS = (
     "user-agent",
@@ -40,8 +40,8 @@ FIELDS = (
 OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
 #: Fields that only groups of the extended standard 2.0 have.
 VERSION_2_FIELDS = frozenset({"request-rate", "visit-time", "comment"})
-# : Fields that apply to the agents of a group, and so end a run of User-agent lines for
-# them.
+#: Fields that apply to the agents of a group, and so end a run of User-agent lines for
+#: them.
 GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
 
 
@@ -50,12 +50,24 @@ def documented(field: str) -> str:
 
     Crawl-delay, Content-Usage.
     """
-    return field.title() if field.startswith("content-") else field.capitalize()
+    if field == "disallowaitraining":
+        return "DisallowAITraining"
+    if field.startswith("content-"):
+        return field.title()
+    return field.capitalize()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one family of robots reads a file. The defaults are Mandelbot's."""
+    r"""How one family of robots reads a file. The defaults are Mandelbot's.
+
+    >>> from dataclasses import replace
+    >>> from mandelbot import DIALECTS, RobotsTxt
+    >>> mine = replace(DIALECTS["mandelbot"], name="mine", precedence="first")
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\nAllow: /a", dialect=mine)
+    >>> robots.allowed("/a", "Examplebot")
+    False
+    """
 
     name: str
 

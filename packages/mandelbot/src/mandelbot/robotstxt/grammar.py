@@ -61,14 +61,14 @@ def rule_value(line: re.Match[str]) -> str:
 
 
 def line_number(text: str, offset: int) -> int:
-    """Return the number, from 1, of the line whose preceding line end is at `offset`."""
+    """Return the number, from 1, of the line that follows the line end at `offset`."""
     if "\r" not in text:
         return text.count("\n", 0, offset + 1)
     return sum(1 for _ in _LINE_END.finditer(text, 0, offset + 1))
 
 
 def line_ends(text: str) -> list[int]:
-    """Return the offset of the line end before each line, to number many lines by bisection."""
+    """Return the offset of the line end before each line, for bisection."""
     return [end.start() for end in _LINE_END.finditer(text)]
 
 
@@ -205,7 +205,7 @@ class Grammar:
         return name[0] if name else ""
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names to look for in a file, in lower case, each followed by its fallbacks."""
+        """Return the lower-case names to look for, each followed by its fallbacks."""
         names = names_in_order(agent)
         others = self._fallbacks
         if others.keys().isdisjoint(names):
@@ -279,7 +279,7 @@ class Grammar:
                 yield line
 
     def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
-        """Return number, text and field of a rule, else a name, that only others read."""
+        """Return number, text and field of a rule, else a name, only for others."""
         lower = b"" if self.dialect.spellings else body.lower()
         for word in [word for word in _MISSPELT if word in lower]:
             field, misspelt = _MISSPELT[word]
@@ -312,7 +312,7 @@ class Grammar:
         body: bytes,
         spans: Iterable[tuple[int, int, int]] | None = None,
     ) -> list[tuple[int, str]]:
-        """Return number and value of each line with a field, in spans of a file or in all of it."""
+        """Return number and value of each line with a field, in spans or the file."""
         text = searchable(body)
         found = [
             line
@@ -350,7 +350,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _field(names: Iterable[str], dialect: Dialect) -> str:
-    """Write the expression for a field and its colon, or its substitute in the dialect."""
+    """Return the expression for a field and its colon, or what the dialect accepts."""
     anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
     with_colon = rf"(?i:{_any_of(names)}){anything}:"
     if not dialect.colon_optional:

@@ -51,9 +51,10 @@ class GroupMatch(NamedTuple):
     ) -> list[tuple[int, str]]:
         """Return number and value of each line with a field for the robot."""
         is_own = field in OWN_FIELDS
-        spans = (
-            list(_own_spans(searchable(body), self, grammar)) if is_own else self.spans
-        )
+        if is_own:
+            spans = list(_own_spans(searchable(body), self, grammar))
+        else:
+            spans = self.spans
         if grammar.dialect.robot_version and field in VERSION_2_FIELDS:
             spans = [span for span in spans if span.version > 1]
         return grammar.values(field, body, spans)
@@ -77,7 +78,9 @@ def read_groups(
         names.append(line[1])
         after = line.end()
         end = following.start() if following else len(text)
-        blank = BLANK_LINE.search(text, after, end + 1) if blank_ends else None
+        blank = None
+        if blank_ends:
+            blank = BLANK_LINE.search(text, after, end + 1)
         if blank:
             end = blank.start()
         elif following and not ends_run.search(text, after, end):
@@ -92,7 +95,7 @@ def select_groups(
     robot: tuple[str, ...],
     groups: Iterable[Group] | None = None,
 ) -> GroupMatch:
-    """Return the groups for a robot known by these names, in lower case, the preferred first.
+    """Return a robot's groups by its names, in lower case, the preferred first.
 
     Callers with many robots read the groups of the text once and pass them.
     """
@@ -101,16 +104,14 @@ def select_groups(
     everyone = (len(robot), 0)  # after all the names of the robot
     found: dict[tuple[Rank, str], tuple[str, list[Span]]] = {}
     for names, start, after_names, end in groups or read_groups(text, grammar):
-        for name in map(decode, names):
+        for name in filter(None, map(decode, names)):
             lower = name.lower()
-            rank = everyone if name == "*" else place_of(lower, robot) if name else None
+            rank = everyone if name == "*" else place_of(lower, robot)
             if rank is None:
                 continue
-            version = (
-                version_of(text, after_names, end, grammar)
-                if dialect.robot_version
-                else 1
-            )
+            version: int | None = 1
+            if dialect.robot_version:
+                version = version_of(text, after_names, end, grammar)
             if version is None:
                 continue
             spans = found.setdefault((rank, lower), (name, []))[1]
@@ -146,7 +147,7 @@ _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
 
 
 def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
-    """Return the major version of a group's syntax, or None if the group is to be skipped.
+    """Return the major version of a group's syntax, or None to skip the group.
 
     "An Extended Standard for Robot Exclusion", directive Robot-version: if missing or
     not the first line after the agents, it is 1.0. Even minor versions are

@@ -57,12 +57,12 @@ _KEYS = (
 
 
 def may_cost_too_much(wildcards: int, target: str) -> bool:
-    """Whether an index of so many rules with wildcards may forbid a target as too costly."""
+    """Whether an index of so many wildcards may forbid a target as too costly."""
     return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
 
 
 class Wildcards:
-    """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
+    """Rules with wildcards and one head, strongest first, and those of outer ranges."""
 
     __slots__ = (
         "around",
@@ -188,7 +188,9 @@ class Index:
         """
         origin = self.origin
         by_head = RulesByHead()
-        always = (_ALWAYS,) if grammar.dialect.robots_txt_allowed else ()
+        always: tuple[Matcher, ...] = ()
+        if grammar.dialect.robots_txt_allowed:
+            always = (_ALWAYS,)
         rules = chain(read_rules(text, selection, grammar), always)
         yield from by_head.fill(rules, default=default_of(text, selection, grammar))
         for bound, answer in _intervals(by_head, len(origin)):
@@ -205,11 +207,9 @@ class Index:
         """The strongest rule that matches wins."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
-        return (
-            answer.decide(url)
-            if isinstance(answer, WildcardInterval)
-            else answer is True
-        )
+        if isinstance(answer, WildcardInterval):
+            return answer.decide(url)
+        return answer is True
 
     def is_too_costly(self, target: str) -> bool:
         """Return whether a comparable target is forbidden without comparing it."""
@@ -231,7 +231,7 @@ _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
 def _intervals(
     rules: RulesByHead, path_at: int
 ) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
-    """Sweep over all ranges; yield each bound, in order, with the answer from there on."""
+    """Sweep over all ranges; yield each bound in order, and the answer after it."""
     prefixes = rules.prefixes
     exacts = rules.exacts
     wildcards = rules.wildcards
@@ -369,7 +369,8 @@ class DecidingRules:
                     best = rank
             if wildcards and wildcards.globs:
                 glob = wildcards.globs.first(target)
-                best = (
-                    best if glob is None else min(best, wildcards.glob_rules[glob][0])
-                )
-        return self._ranked[best] if best < len(self._ranked) else self._default
+                if glob is not None:
+                    best = min(best, wildcards.glob_rules[glob][0])
+        if best < len(self._ranked):
+            return self._ranked[best]
+        return self._default

@@ -59,7 +59,9 @@ def normalise(text: str) -> str:
     """
     if not text.isascii():
         text = escape_non_ascii(text)
-    return _NOT_CANONICAL.sub(_canonical_escape, text) if "%" in text else text
+    if "%" in text:
+        return _NOT_CANONICAL.sub(_canonical_escape, text)
+    return text
 
 
 def escape_non_ascii(text: str) -> str:
@@ -71,7 +73,9 @@ def escape_non_ascii(text: str) -> str:
 
 def escaped_length(path: str) -> int:
     """Return the length of a path with its escapes, which decides its precedence."""
-    return len(path) if path.isascii() else len(escape_non_ascii(path))
+    if path.isascii():
+        return len(path)
+    return len(escape_non_ascii(path))
 
 
 def _canonical_escape(escape: re.Match[str]) -> str:
@@ -117,7 +121,7 @@ def google_value(text: str) -> str:
 
 
 def google_target(url: str) -> str:
-    """Return the target as Google's parser does: any text has a path, at worst ``/``."""
+    """Return the target as Google's parser does: any text has a path."""
     url = url.partition("#")[0]
     target = _BEFORE_PATH.sub("", url, count=1)
     return target if target.startswith("/") else "/" + target
@@ -148,4 +152,6 @@ def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
         origin, found, _ = url.partition("#")[0].rpartition(target)
         return origin if found and "://" in origin else _NO_ORIGIN, target
     parts = split_url(url)
-    return None if parts is None else (parts[0], normalise(parts[1]))
+    if parts is None:
+        return None
+    return (parts[0], normalise(parts[1]))

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 
 class Pattern(NamedTuple):
-    """Literal pieces that a target must contain in order, the first at its beginning."""
+    """Literal pieces that a target must contain in order, the first at its start."""
 
     head: str
     """What every match begins with."""
@@ -37,7 +37,7 @@ class Pattern(NamedTuple):
         return max((self.tail or "", *reversed(self.middle)), key=len)
 
     def matches(self, target: str) -> bool:
-        """Return whether the target matches, in time linear in its length for each piece."""
+        """Return whether the target matches, in linear time for each piece."""
         head, middle, tail, exact = self
         if exact:
             return target == head
@@ -56,7 +56,7 @@ class Pattern(NamedTuple):
 
 
 def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
-    """Read a path in which ``*`` is any characters and a final ``$`` the end of the URL.
+    """Read a path in which ``*`` is any text and a final ``$`` the URL's end.
 
     `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or
     ``%24`` is then part of a piece, not a wildcard.
@@ -77,7 +77,7 @@ def from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
 
 
 def _prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
-    """Read a path in which nothing is special, except a lone ``*``, which matches everything."""
+    """Read a path in which only a lone ``*`` is special: it matches everything."""
     return Pattern("" if path == "*" else comparable(path))
 
 
@@ -176,11 +176,9 @@ class Globs:
             if not states:
                 return None
         found = states & self._end_bits
-        return (
-            bisect_left(self._ends, (found & -found).bit_length() - 1)
-            if found
-            else None
-        )
+        if found:
+            return bisect_left(self._ends, (found & -found).bit_length() - 1)
+        return None
 
     def _renumbered(self, glob: Glob) -> str:
         """Replace the classes of a glob by the characters that stand for them here."""
@@ -190,7 +188,8 @@ class Globs:
         for number, one in enumerate(glob.classes, start=_FIRST_CLASS):
             sign = self._classes.get(one)
             if sign is None:
-                sign = self._classes[one] = chr(_FIRST_CLASS + len(self._classes))
+                sign = chr(_FIRST_CLASS + len(self._classes))
+                self._classes[one] = sign
                 self._taken.append(_taken(one))
             signs[number] = sign
         return glob.text.translate(signs)
@@ -205,7 +204,8 @@ class Globs:
                 n for n, bits in enumerate(self._taken, _FIRST_CLASS) if bits & bit
             )
             signs = {_ANY, *map(chr, taking), *({character} - {_END})}
-            accepting = self._accepted[character] = _marked(self._steps, signs)
+            accepting = _marked(self._steps, signs)
+            self._accepted[character] = accepting
         return accepting
 
 

@@ -25,7 +25,7 @@ ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
 
 @dataclass(slots=True)
 class AgentRun:
-    """User-agent lines without other lines of a group between them, and the delays after them."""
+    """User-agent lines that no rule separates, and the delays after them."""
 
     agents: list[Record] = field(default_factory=list)
     own: list[Record] = field(default_factory=list)
@@ -65,7 +65,8 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
     """Sort the lines into groups by the rules of the dialect."""
     outline = Outline(tuple(records))
     group: Group | None = None
-    run_is_open = names_are_open = False
+    run_is_open = False
+    names_are_open = False
     for record in outline.records:
         if record.is_blank:
             if dialect.blank_line_ends_group:
@@ -100,7 +101,7 @@ _NAME = re.compile(r"\*(?=[\s\0/*+,;]|\Z)|[^\s\0/*+,;]*", re.ASCII)
 
 
 def name_of(agent: Record) -> str:
-    """Return the robot's name in a User-agent line, as Mandelbot reads it: see `Dialect`."""
+    """Return the name in a User-agent line as Mandelbot reads it: see `Dialect`."""
     name = _NAME.match(agent.value)
     return name[0] if name else ""
 
@@ -167,7 +168,9 @@ def _cut_comment(line: str, dialect: Dialect) -> tuple[str, str | None]:
     if dialect.comment_needs_space:
         while at > 0 and line[at - 1] not in WHITE_SPACE:
             at = line.find("#", at + 1)
-    return (line, None) if at < 0 else (line[:at], line[at + 1 :])
+    if at < 0:
+        return (line, None)
+    return (line[:at], line[at + 1 :])
 
 
 def _split(text: str, dialect: Dialect) -> tuple[str, str]:

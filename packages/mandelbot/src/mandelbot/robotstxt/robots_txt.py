@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.robotstxt.decider import Decider
@@ -12,7 +13,7 @@ from mandelbot.robotstxt.grammar import grammar_of
 if TYPE_CHECKING:
     from mandelbot.findings import Finding
     from mandelbot.preferences.in_robots_txt import FilePreferences, Preference
-    from mandelbot.preferences.statements import Usage
+    from mandelbot.preferences.statements import Statement, Usage
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
     from mandelbot.robotstxt.times import RequestRate, TimeWindow
@@ -24,10 +25,15 @@ CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the
 
 
 class RobotsTxt:
-    """A robots.txt, read in one dialect.
+    r"""A robots.txt, read in one dialect.
 
     An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a
     sequence of these in order of preference. A `url` is absolute or a path.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.allowed("https://example.com/paper.pdf", "Examplebot/1.0")
+    False
     """
 
     LARGE: ClassVar = 32_000
@@ -126,16 +132,17 @@ class RobotsTxt:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = self._grammar.names_of(key)
-            decider = self._deciders.get(names) or Decider(
-                self._body, self._grammar, names
-            )
-            self._deciders[names] = self._deciders[key] = decider
+            decider = self._deciders.get(names)
+            if decider is None:
+                decider = Decider(self._body, self._grammar, names)
+            self._deciders[names] = decider
+            self._deciders[key] = decider
         return decider
 
     # Other lines for an agent.
 
     def crawl_delay(self, agent: Agent) -> float | None:
-        """Return the agent's Crawl-delay in seconds, the longest of several, or None."""
+        """Return the agent's longest Crawl-delay in seconds, or None."""
         return max(self._decider(agent).times("crawl-delay"), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
@@ -154,7 +161,7 @@ class RobotsTxt:
         return tuple(value for _, value in self.group_lines("comment", agent) if value)
 
     def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
-        """Return number and value of each line with this lower-case field for the agent.
+        """Return number and value of each line of the agent with a lower-case field.
 
         Values are as written, whether readable or not.
         """
@@ -174,13 +181,17 @@ class RobotsTxt:
         file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
             return Usage((), file.licenses, is_crawlable=False)
-        said = self._decider(agent).preferences.of(url) if file.has_lines else ()
+        said: tuple[Statement, ...] = ()
+        if file.has_lines:
+            said = self._decider(agent).preferences.of(url)
         for token in file.tokens_beside(agent) if file.tokens else ():
             if not self.allowed(url, token):
                 said += file.tokens[token] or file.refusals(
                     token, self.verdict(url, token).rule
                 )
-        return Usage(said, file.licenses) if said or file.licenses else NOTHING_SAID
+        if said or file.licenses:
+            return Usage(said, file.licenses)
+        return NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines for the agent, in order."""
@@ -203,8 +214,20 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of all Sitemap lines as written, in order."""
-        return self._values("sitemap")
+        """The URLs of all Sitemap lines, in order; a value that is none, as written.
+
+        A line may lack the field, or have several URLs: see `sitemap_lines`.
+        """
+        from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
+
+        found = [
+            (number, url)
+            for number, value in self._grammar.values("sitemap", self._body)
+            if value
+            for url in sitemap_lines.urls_of(value)
+        ]
+        found += sitemap_lines.bare_urls(self._body)
+        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -9,26 +9,25 @@ values are made comparable, rules are weighed. The rest depends on agent and URL
    the first among equals. Targets that would cost more than `index.MOST_COMPARED` are
    forbidden.
 
-The page of ``scrapy robots … --format html`` does this in the browser, and builds the
-same tables:
+The page of ``mandelbot … --format html`` does this in the browser, and builds the same
+tables:
 
-============================  ======================================================================
-``dialect``                   its name
-``escapes``                   ``rfc3986`` or ``google``: how a URL becomes a target
-``agent_match``               ``equal``, ``inside``, ``inside-first`` or ``contains``: when a name
-                              in the file is one of the agent's; ``inside`` prefers the
-                              longest
-``fallbacks``                 names, each with those to try next for its robot
-``repeated_agent``            ``merged`` or ``first``: of several groups for a name, all or one
-``star_stops``                whether the first group that applies wins, even if it is ``*``
-``robots_txt_allowed``        whether /robots.txt is always allowed
-``kinds``                     null: what no rule matches is allowed; or the weights of ``[explicit
-                              Allow, Disallow, pattern Allow]``: it is forbidden where
-                              there are rules, unless a Disallow is one of them and a
-                              pattern Allow is not
-``groups[].names``            each as written, and in lower case; ``*`` means all robots
-``groups[].rules``            ``[weight, line, allows, pattern]``, in the order of the file
-============================  ======================================================================
+==================  ====================================================================
+``dialect``         its name
+``escapes``         ``rfc3986`` or ``google``: how a URL becomes a target
+``agent_match``     ``equal``, ``inside``, ``inside-first`` or ``contains``: when a name
+                    in the file is one of the agent's; ``inside`` prefers the longest
+``fallbacks``       names, each with those to try next for its robot
+``repeated_agent``  ``merged`` or ``first``: of several groups for a name, all or one
+``star_stops``      whether the first group that applies wins, even if it is ``*``
+``robots_txt_allowed``
+                    whether /robots.txt is always allowed
+``kinds``           null: what no rule matches is allowed; or the weights of ``[explicit
+                    Allow, Disallow, pattern Allow]``: it is forbidden where there are
+                    rules, unless a Disallow is one of them and a pattern Allow is not
+``groups[].names``  each as written, and in lower case; ``*`` means all robots
+``groups[].rules``  ``[weight, line, allows, pattern]``, in the order of the file
+==================  ====================================================================
 
 A pattern is one of
 
@@ -67,9 +66,9 @@ def tables_of(body: bytes, grammar: Grammar) -> dict[str, Any]:
     ends = line_ends(text)
     groups = []
     for names, start, after_names, end in read_groups(text, grammar):
-        version = (
-            version_of(text, after_names, end, grammar) if dialect.robot_version else 1
-        )
+        version: int | None = 1
+        if dialect.robot_version:
+            version = version_of(text, after_names, end, grammar)
         if version is None:
             continue
         written = [name for name in map(decode, names) if name]

@@ -1,4 +1,4 @@
-"""Parses Visit-time, Request-rate and Crawl-delay ("An Extended Standard for Robot Exclusion").
+"""Parses Visit-time, Request-rate and Crawl-delay (the extended standard).
 
 Times are minutes since midnight, UTC; callers supply the clock. An unreadable value is
 None, and its line is ignored.
@@ -50,7 +50,7 @@ class TimeWindow(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """A number of documents in a number of seconds, at all times or in a part of the day."""
+    """A number of documents in some seconds, at all times or in a part of the day."""
 
     documents: int
     seconds: int
@@ -58,7 +58,7 @@ class RequestRate(NamedTuple):
 
     @classmethod
     def read(cls, value: str) -> RequestRate | None:
-        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
+        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; without a unit: seconds.
 
         Neither number may be zero. Other forms occur, and count, as their owners want
         to be crawled slowly: a number alone, ``10``, is one document in so many
@@ -72,7 +72,9 @@ class RequestRate(NamedTuple):
         documents = int(rate[1])
         seconds = int(rate[2]) * _SECONDS[rate[3].lower()]
         window = TimeWindow.read(rate[4]) if rate[4] else None
-        return cls(documents, seconds, window) if documents and seconds else None
+        if documents and seconds:
+            return cls(documents, seconds, window)
+        return None
 
     @property
     def delay(self) -> float:
@@ -81,7 +83,9 @@ class RequestRate(NamedTuple):
 
     def __str__(self) -> str:
         rate = f"{self.documents}/{self.seconds}"
-        return rate if self.window is None else f"{rate} {self.window}"
+        if self.window is None:
+            return rate
+        return f"{rate} {self.window}"
 
 
 def is_documented_rate(value: str) -> bool:

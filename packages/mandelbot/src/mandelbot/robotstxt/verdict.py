@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file.
+    r"""One Allow or Disallow line of the file.
 
     Its text fits a log: printable and short.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.verdict("/paper.pdf", "Examplebot").rule
+    Rule(allow=False, path='/*.pdf$', line=2)
     """
 
     allow: bool
@@ -53,7 +58,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for any log."""
+    r"""The answer for one URL and agent. Its text is a sentence for any log.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> print(robots.verdict("/paper.pdf", "Examplebot"))
+    forbidden by line 2: Disallow: /*.pdf$ (agent *)
+    """
 
     A_RULE: ClassVar = "a rule matches"
     NO_RULE: ClassVar = "no rule matches"
@@ -73,7 +84,7 @@ class Verdict:
 
     @property
     def is_too_costly(self) -> bool:
-        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
+        """Whether it is forbidden as comparing costs too much (docs/limits.rst)."""
         return self.reason == self.TOO_COSTLY
 
     def __str__(self) -> str:
@@ -98,10 +109,11 @@ rule with the smallest weight decides.
 
 
 #: The weights of explicit Allow, Disallow and pattern Allow, if kinds decide.
-KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
+KINDS = range(3)
+_EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = KINDS
 
-# : The weight of a rule, by `Dialect.precedence`: from its length, whether it allows
-# and is exact.
+#: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows
+#: and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
     # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
     "longest": lambda length, allow, _exact: -2 * length - allow,
@@ -123,12 +135,9 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
         lines = grammar.rule.finditer(text, start, end)
         for line, place in zip(lines, places, strict=False):
             if line[2] and not line[3]:
-                yield (
-                    weigh(len(line[2]), not line[1], False),
-                    place,
-                    not line[1],
-                    line[2],
-                )  # noqa: FBT003 - not exact
+                allows = not line[1]
+                weight = weigh(len(line[2]), allows, False)  # noqa: FBT003 -- not exact
+                yield weight, place, allows, line[2]
             else:
                 yield from read_rule(
                     rule_value(line), version, dialect, place, allow=not line[1]
@@ -136,7 +145,7 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
 
 
 class RuleList:
-    """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
+    """The rules of a small file as written: cheap to build, fast for a few decisions.
 
     A file needs no index if `Grammar.can_list` its rules. What no Disallow matches is
     allowed, and most files have few Allow lines, so rules are seldom compared with each
@@ -202,11 +211,8 @@ class RuleList:
             field, head, rest, literal = rule
             if head and not rest and target.startswith(head):
                 allows = field in _ALLOW
-                yield (
-                    weigh(len(head), allows, False),
-                    place,
-                    allows,
-                )  # noqa: FBT003 - not exact
+                weight = weigh(len(head), allows, False)  # noqa: FBT003 -- not exact
+                yield weight, place, allows
             elif rest and target.startswith(head) and literal in target:
                 for weight, _, allows, pattern in self._patterns_of(rule):
                     if pattern.matches(target):
@@ -272,7 +278,9 @@ def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
     if grammar.dialect.precedence != "kind":
         return True
     kinds = {weight for weight, *_ in read_rules(text, selection, grammar)}
-    return _PATTERN_ALLOW not in kinds if _DISALLOW in kinds else not kinds
+    if _DISALLOW in kinds:
+        return _PATTERN_ALLOW not in kinds
+    return not kinds
 
 
 def read_rule(

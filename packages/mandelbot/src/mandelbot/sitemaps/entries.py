@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """One URL that a sitemap lists: a page, or in an index another sitemap.
+    r"""One URL that a sitemap lists: a page, or in an index another sitemap.
 
     Source: sitemaps.org, "XML tag definitions" and "Sitemap index"; Google Search
     Central on image, video and news sitemaps and on localised versions.
+
+    >>> from mandelbot import SitemapReader
+    >>> reader = SitemapReader("https://example.com/sitemap.txt")
+    >>> (entry,) = [*reader.feed(b"https://example.com/a\n"), *reader.close()]
+    >>> entry.loc
+    'https://example.com/a'
     """
 
     loc: str
@@ -156,7 +162,7 @@ class EntrySplitter:
         self._held = text[start:] if start >= 0 else ""
 
     def _goes_on(self, text: str) -> bool:
-        """Hold the entry at the start of the text if it is neither complete nor too long.
+        """Hold the entry that begins the text if it is neither complete nor too long.
 
         Only the new text is searched: rescanning all of it with each block would be
         quadratic.
@@ -164,7 +170,8 @@ class EntrySplitter:
         begun = max(1, self._scanned - _LONGEST_NAME)
         if len(text) > self._max_length or self._boundary.search(text, begun):
             return False
-        self._held, self._scanned = text, len(text)
+        self._held = text
+        self._scanned = len(text)
         return True
 
 
@@ -210,7 +217,9 @@ class EntryMaker:
             self._note("cut-off")
             # it may be cut
             element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)
-            return self._from_elements(element) if self._form.link(element) else None
+            if self._form.link(element):
+                return self._from_elements(element)
+            return None
         element = read_elements(text, _MOST_ALTERNATES)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
@@ -284,7 +293,7 @@ class EntryMaker:
         if not value:
             self._note("no-loc")
             return None
-        loc = absolute_url(value, self._base)
+        loc = absolute_url(self._base, value)
         if loc is None:
             self._note("bad-loc")
         elif len(loc) >= LONGEST_URL:
@@ -326,7 +335,7 @@ class EntryMaker:
             or "href" not in attributes
         ):
             return []
-        url = absolute_url(attributes["href"], self._base)
+        url = absolute_url(self._base, attributes["href"])
         if url is None:
             self._note("bad-alternate")
             return []

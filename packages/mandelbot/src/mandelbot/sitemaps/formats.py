@@ -1,4 +1,4 @@
-"""A table of the sitemap formats: how to recognise each, and where its entries have their fields.
+"""The sitemap formats: how to recognise each, and where entries have their fields.
 
 Sources: sitemaps.org, "XML tag definitions", "Sitemap index" and "Other Sitemap
 formats"; RSS 2.0 specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2
@@ -47,7 +47,7 @@ class Element(NamedTuple):
 
 
 def read_elements(text: str, most_links: int) -> Element:
-    """Return the element of the entry, with its children; of too many links, the first."""
+    """Return the element of the entry with its children; of many links, the first."""
     entry: Element | None = None
     stack: list[Element] = []
     links = 0
@@ -71,7 +71,7 @@ def read_elements(text: str, most_links: int) -> Element:
 
 
 def _close(stack: list[Element], name: str) -> None:
-    """Close the innermost element of this name and those inside it, but never the entry."""
+    """Close the innermost element of this name and all inside it, never the entry."""
     for at in range(len(stack) - 1, 0, -1):
         if stack[at].name == name:
             del stack[at:]
@@ -79,7 +79,7 @@ def _close(stack: list[Element], name: str) -> None:
 
 
 def attributes_of(element: Element) -> dict[str, str]:
-    """Return the attributes by lower-case name without prefix, except ``xmlns`` ones."""
+    """Return attributes by lower-case name without prefix, except ``xmlns`` ones."""
     return {
         name.lower().rpartition(":")[2]: unescape(one or other or bare)
         for name, one, other, bare in _ATTRIBUTE.findall(element.attributes)
@@ -167,7 +167,7 @@ class Format(NamedTuple):
 
 
 def _loc(entry: Element) -> str:
-    """Prefer a <loc> with the entry's own prefix (images may have one too), then bare text."""
+    """Prefer a <loc> with the entry's prefix (images may have one), then bare text."""
     found = [
         child for child in entry.children if child.name == "loc" and child.text.strip()
     ]
@@ -177,7 +177,7 @@ def _loc(entry: Element) -> str:
 
 
 def _rss_link(item: Element) -> str:
-    """Prefer <link>, then a <guid> that is a permalink, then the link of another namespace."""
+    """Prefer <link>, a <guid> that is a permalink, the link of another namespace."""
     for child in item.children:
         if child.name == "link" and child.prefix == item.prefix and child.text.strip():
             return child.text
@@ -235,7 +235,7 @@ class SniffedFormat(NamedTuple):
 
 
 def sniff_format(text: str, document_type: str) -> SniffedFormat | None:
-    """Return the format of a file from its simplified beginning, or None if it is not clear yet.
+    """Return the format from a file's simplified beginning, or None if not clear yet.
 
     The first known tag decides, wherever it is: blank lines or a script's error
     messages may precede the root.

@@ -78,13 +78,12 @@ class Simplifier:
     def _leave(self, text: str, at: int, parts: list[str], *, final: bool) -> int:
         """Skip the open construct up to its end; return where to continue."""
         closing = _CLOSINGS[self._inside].search(text, at)
-        end = (
-            closing.start()
-            if closing
-            else len(text)
-            if final
-            else len(text) - _LONGEST_CLOSING
-        )
+        if closing:
+            end = closing.start()
+        elif final:
+            end = len(text)
+        else:
+            end = len(text) - _LONGEST_CLOSING
         if end < at:
             self._held = text[at:]
             return len(text)

@@ -80,11 +80,9 @@ class SitemapProblem:
 
     def __str__(self) -> str:
         often = f" ({self.count:,} times)" if self.count > 1 else ""
-        return (
-            f"{self.where}: {self.message}{often}"
-            if self.where
-            else f"{self.message}{often}"
-        )
+        if self.where:
+            return f"{self.where}: {self.message}{often}"
+        return f"{self.message}{often}"
 
 
 class Problems:

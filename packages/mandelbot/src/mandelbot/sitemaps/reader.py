@@ -84,7 +84,7 @@ class ListOfUrls:
         loc = None
         if len(line) > self._max_length:
             self._problems.note("entry-too-long", where, self._max_length)
-        elif is_relative(line) or (loc := absolute_url(line, self._base)) is None:
+        elif is_relative(line) or (loc := absolute_url(self._base, line)) is None:
             self._problems.note("not-a-url", where, line)
         elif len(loc) >= LONGEST_URL:
             self._problems.note("long-loc", where)
@@ -110,6 +110,12 @@ class SitemapReader:
     continues there, and ``feed(b"")`` returns one without adding data. A single entry
     may take long to come, for example in 50 MiB that are no sitemap: in an event loop,
     call ``step()`` repeatedly.
+
+    >>> from mandelbot import SitemapReader
+    >>> reader = SitemapReader("https://example.com/sitemap.xml")
+    >>> body = b"<urlset><url><loc>https://example.com/a</loc></url></urlset>"
+    >>> [entry.loc for entry in (*reader.feed(body), *reader.close())]
+    ['https://example.com/a']
     """
 
     __slots__ = (
@@ -178,7 +184,12 @@ class SitemapReader:
         self._is_done = False  # whether nothing more is read
 
     def __repr__(self) -> str:
-        state = "stopped" if self.stopped else "done" if self._is_done else "reading"
+        if self.stopped:
+            state = "stopped"
+        elif self._is_done:
+            state = "done"
+        else:
+            state = "reading"
         return (
             f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries,"
             f" {self.url}>"
@@ -190,7 +201,7 @@ class SitemapReader:
         return self._problems.found()
 
     def feed(self, data: bytes) -> Iterator[SitemapEntry]:
-        """Add the next bytes; return a lazy iterator over the entries that they complete.
+        """Add the next bytes; return a lazy iterator over the entries they complete.
 
         Raises:
             ValueError: the reader was closed.
@@ -266,7 +277,8 @@ class SitemapReader:
 
     def _begin(self, text: str, *, final: bool) -> str:
         """Detect the format; return the text from the start once it is known."""
-        self._start = text = ((self._start or "") + text).lstrip()
+        text = ((self._start or "") + text).lstrip()
+        self._start = text
         sniffed = sniff_format(text, self._simplifier.document_type)
         if sniffed is None:
             if final or len(text) > SNIFFED:
@@ -346,11 +358,10 @@ class _Decoder:
             block = block[len(mark) :]
             if name != "utf-8":
                 self._decode = codecs.getincrementaldecoder(name)("replace")
-        text = (
-            self._utf8(block, final=final)
-            if self._decode is None
-            else self._decode.decode(block, final)
-        )
+        if self._decode is None:
+            text = self._utf8(block, final=final)
+        else:
+            text = self._decode.decode(block, final)
         return text.replace("\0", "") if "\0" in text else text
 
     def _utf8(self, block: bytes, *, final: bool) -> str:
@@ -371,11 +382,9 @@ def _encoding(block: bytes, problems: Problems) -> tuple[bytes, str]:
             return mark, name
     head = block[:_HEAD]
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if (
-            len(head) > 1
-            and not head[first:64:2].strip(b"\0")
-            and head[1 - first : 64 : 2].strip(b"\0")
-        ):
+        zeros = head[first:64:2]
+        letters = head[1 - first : 64 : 2]
+        if zeros and not zeros.strip(b"\0") and letters.strip(b"\0"):
             return b"", name
     declared = _DECLARED.search(head)
     if declared is None:

@@ -55,7 +55,8 @@ class Inbox:
     def clear(self) -> None:
         """Discard the bytes not read yet."""
         self._pieces.clear()
-        self._at = self._size = 0
+        self._at = 0
+        self._size = 0
 
     def read(self) -> bytes:
         """Return the next block."""
@@ -168,7 +169,7 @@ def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Unpacker:
-    """The bytes fed, decompressed if gzipped, in blocks of one size and a shorter last one."""
+    """The bytes fed, decompressed if gzipped, in blocks; the last is shorter."""
 
     _source: Inbox | Gunzip
     _max_bytes: int

@@ -7,8 +7,9 @@ import unicodedata
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
 
-from mandelbot.origins import without_user
 from w3lib.url import safe_url_string
+
+from mandelbot.origins import without_user
 
 LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
 
@@ -44,12 +45,12 @@ def is_relative(text: str) -> bool:
     return _HAS_SCHEME.match(text.lstrip(_AROUND)) is None
 
 
-def absolute_url(text: str, base: str) -> str | None:
-    """Resolve `text` against `base`, escaped as Scrapy would request it.
+def absolute_url(base: str, url: str) -> str | None:
+    """Resolve `url` against `base`, escaped as Scrapy would request it.
 
     Return None if it is no valid http or https URL.
     """
-    url = text.strip(_AROUND)
+    url = url.strip(_AROUND)
     if _SAFE_ALREADY.fullmatch(url):
         return url
     if not url or _is_nowhere(url):
@@ -65,12 +66,14 @@ def absolute_url(text: str, base: str) -> str | None:
         parts.port  # noqa: B018 - raises if it is no number
     except ValueError:
         return None
-    return url if parts.scheme in _SCHEMES and parts.hostname else None
+    if parts.scheme in _SCHEMES and parts.hostname:
+        return url
+    return None
 
 
 def http_url(base: str, url: str) -> str | None:
-    """Return the absolute, safe URL without credentials, or None if it cannot be fetched."""
-    absolute = absolute_url(url, base)
+    """Return the absolute, safe URL without credentials, or None if there is none."""
+    absolute = absolute_url(base, url)
     return None if absolute is None else without_user(absolute)
 
 
@@ -89,5 +92,9 @@ def _is_nowhere(url: str) -> bool:
 @lru_cache(maxsize=16)
 def _joints(base: str) -> tuple[str, str] | None:
     """The prefixes for absolute and for relative paths; None: `base` is not plain."""
-    found = _PLAIN_BASE.fullmatch(base) if len(base) < LONGEST_URL else None
-    return None if found is None else (found[1], base[: base.rindex("/") + 1])
+    found = None
+    if len(base) < LONGEST_URL:
+        found = _PLAIN_BASE.fullmatch(base)
+    if found is None:
+        return None
+    return (found[1], base[: base.rindex("/") + 1])

@@ -1,8 +1,8 @@
-"""Robot tags, ``X-Robots-Tag`` and ``<meta name="robots">``: a parser for any headers and bytes.
+"""Robot tags: ``X-Robots-Tag`` and ``<meta name="robots">``, from any bytes.
 
 No Scrapy, no network, no clock.
 
->>> page = b'<html><head><meta name="examplebot" content="noindex, max-snippet:50"></head>'
+>>> page = b'<head><meta name="examplebot" content="noindex, max-snippet:50"></head>'
 >>> tags = robot_tags([("X-Robots-Tag", "nofollow")], page, "Examplebot")
 >>> tags.noindex, tags.nofollow, tags.max_snippet
 (True, True, 50)

@@ -50,7 +50,9 @@ def _moment(text: str) -> datetime | None:
     from mandelbot.dates import IN_TAGS, read_date  # noqa: PLC0415 -- few tags
 
     date = read_date(text, IN_TAGS)
-    return None if date is None else date.astimezone(timezone.utc)
+    if date is None:
+        return None
+    return date.astimezone(timezone.utc)
 
 
 _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
@@ -103,7 +105,7 @@ def directives_of(text: str) -> Iterator[str]:
 
 
 def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the directives of an ``X-Robots-Tag`` header, each with the agent that it is for.
+    """Yield the directives of an ``X-Robots-Tag``, each with the agent that it is for.
 
     ``agent:`` applies to the directives after it, up to the next one (Google, "Using
     the X-Robots-Tag HTTP header"). Agents are in lower case, without version; None
@@ -113,7 +115,7 @@ def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
+    """Yield the directives of a ``Robots-Tag``, each with the agent that it is for.
 
     A List of RFC 9651 whose members are product tokens or ``*``, with the rules as
     parameters (draft-illyes-repext-03, "HTTP Response Header"). Other values are
@@ -170,7 +172,7 @@ def _agent_name(name: str) -> str | None:
 
 
 def _with_whole_date(part: str, rest: list[str]) -> str:
-    """Return the part with the rest of its date, which it removes from the end of `rest`.
+    """Return the part with the rest of its date, removed from the end of `rest`.
 
     Dates may contain commas: ``Tue, 25 Jun 2027 15:00:00 PST``.
     """
@@ -187,7 +189,7 @@ def _with_whole_date(part: str, rest: list[str]) -> str:
 
 
 def _split_further(part: str) -> list[str]:
-    """Return the directives of a part: one, or several separated by other characters than commas.
+    """Return a part's directives: one, or several without commas between them.
 
     No document allows ``noindex nofollow`` or ``noindex; nofollow``, but many pages
     have them.
@@ -198,11 +200,9 @@ def _split_further(part: str) -> list[str]:
     if effects_of(part) is not None:
         return [part]
     several = [one for one in _OTHER_SEPARATORS.split(part) if one]
-    return (
-        several
-        if several and all(effects_of(one) is not None for one in several)
-        else [part]
-    )
+    if several and all(effects_of(one) is not None for one in several):
+        return several
+    return [part]
 
 
 def _plain(name: str) -> str:

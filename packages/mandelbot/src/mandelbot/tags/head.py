@@ -34,7 +34,7 @@ class Meta(NamedTuple):
 
 
 def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
-    """Return the meta tags in the head of a page that have one of the lower-case names, in order.
+    """Return the meta tags in a page's head with these lower-case names, in order.
 
     As in browsers, the head extends to the first tag that is invalid in a head;
     misplaced text does not end it. Comments, scripts, styles, titles, ``<noscript>``
@@ -71,7 +71,7 @@ class LicenseLink(NamedTuple):
 
 
 def license_links(body: bytes) -> tuple[LicenseLink, ...]:
-    """Return the licence links among the first :data:`HEAD_LIMIT` bytes of a page, in order.
+    """Return the licence links in a page's first :data:`HEAD_LIMIT` bytes, in order.
 
     Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL
     to web pages". People judge them, so links in comments and scripts are included. At
@@ -142,7 +142,8 @@ _FOREIGN_META = rb"""
     (?:  # the beginning of an irrelevant tag, as nearly all are
         name=["']? [^"'&>%(initials)b\x00-\x20\x7f-\xff]
         | name="(?!(?i:%(names)b)) [a-z0-9] [^"&]* "
-        | (?:property|charset|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+        | (?:property|charset|itemprop|http-equiv)="[^"]*"
+            (?:\s+content="[^"]*")? \s*/?>
     )
 """
 _LANDMARK = rb"""
@@ -194,7 +195,7 @@ def patterns_for(names: frozenset[str]) -> _Patterns:
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
-    """Return the end of the last meta tag in the head that may have one of the names, or -1.
+    """Return the end of the head's last meta tag that may have a name, or -1.
 
     The head ends at ``<body>``, or where other markup follows ``</head>``, outside of
     comments and scripts. (A page with these in the value of an attribute, after a tag,
@@ -261,7 +262,7 @@ _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 def metas_of(
     page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
 ) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield position and attributes of the meta tags in the head that begin before `last`.
+    """Yield position and attributes of the head's meta tags that begin before `last`.
 
     They include all tags with one of the names.
     """

@@ -33,7 +33,13 @@ HEADERS_LIMIT = 16_384
 
 @dataclass(frozen=True, slots=True)
 class RobotTag:
-    """One directive and its place."""
+    """One directive and its place.
+
+    >>> from mandelbot import robot_tags
+    >>> tags = robot_tags([("X-Robots-Tag", "noindex")], b"", "Examplebot")
+    >>> print(tags.sources[0])
+    X-Robots-Tag: noindex
+    """
 
     where: str
     """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name,
@@ -64,6 +70,11 @@ class RobotTags:
     All fields but the last two combine the tags for all robots and for this one, in the
     headers and in the page: the strictest wins (Google, "Handling combined indexing and
     serving rules").
+
+    >>> from mandelbot import robot_tags
+    >>> tags = robot_tags([("X-Robots-Tag", "noindex")], b"", "Examplebot")
+    >>> tags.noindex, tags.nofollow
+    (True, False)
     """
 
     noindex: bool = False
@@ -127,6 +138,11 @@ def robot_tags(
     of headers, meta tags within the limits of ``head.py``, and :data:`DIRECTIVES_LIMIT`
     directives in all.
 
+    >>> from mandelbot import robot_tags
+    >>> page = b'<head><meta name="robots" content="nofollow"></head>'
+    >>> robot_tags([], page, "Examplebot").nofollow
+    True
+
     Args:
         headers: name and value of each of the response's headers, or of the
             ``X-Robots-Tag`` and ``Robots-Tag`` ones.
@@ -140,7 +156,9 @@ def robot_tags(
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     names = _names(agent)
     metas = meta_tags(body, names)
-    return tags_for(headers, metas, names) if headers or metas else NO_TAGS
+    if headers or metas:
+        return tags_for(headers, metas, names)
+    return NO_TAGS
 
 
 def tags_for(
@@ -166,14 +184,17 @@ def _header_values(
 ) -> Iterator[_Header]:
     left = HEADERS_LIMIT
     for name, value in headers:
-        where = _HEADERS.get(header_text(name).strip().lower()) if left > 0 else None
+        where = None
+        if left > 0:
+            where = _HEADERS.get(header_text(name).strip().lower())
         if where is not None:
             text = header_text(value)
             most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
             if len(text) > most:  # only whole members of a list count
-                text = (
-                    text[:most] if where == "header" else text[:most].rpartition(",")[0]
-                )
+                if where == "header":
+                    text = text[:most]
+                else:
+                    text = text[:most].rpartition(",")[0]
             left -= max(len(text), 1)
             yield where, text
 
@@ -181,10 +202,10 @@ def _header_values(
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
     """
-    application-name author color-scheme copyright date description generator keywords language
-    rating referrer revisit-after subject theme-color title twitter viewport
-    """.split()
-)  # noqa: SIM905 -- words to be read
+    application-name author color-scheme copyright date description generator keywords
+    language rating referrer revisit-after subject theme-color title twitter viewport
+    """.split()  # noqa: SIM905 -- words to be read
+)
 """Names of other meta tags, which may be words of a User-Agent header."""
 
 
@@ -194,7 +215,7 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
 
 
 def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
-    """Return the names of meta tags that apply to a robot, in lower case, including ``robots``.
+    """Return the meta tags' names for a robot, in lower case, including ``robots``.
 
     `agent` is a product token, a whole User-Agent header, or a sequence of tokens.
     """
@@ -259,10 +280,11 @@ def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
             said[field] = (
                 stricter(said[field], value) if stricter and field in said else value
             )
-    # "Do not show a text snippet or video preview" (Google, nosnippet)
+    # Google, nosnippet: "Do not show a text snippet or video preview".
     if said.get("nosnippet"):
-        said["max_snippet"] = said["max_video_preview"] = 0
-    # "Equivalent to nosnippet" (Google, max-snippet)
+        said["max_snippet"] = 0
+        said["max_video_preview"] = 0
+    # Google, max-snippet: "Equivalent to nosnippet".
     elif said.get("max_snippet") == 0:
         said["nosnippet"] = True
     unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+
 from mandelbot.cli.output import check_report as findings
 from mandelbot.cli.output import fix_report as correction
 from mandelbot.cli.output.robots_page import RobotsPageData, render

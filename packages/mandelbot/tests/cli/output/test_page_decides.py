@@ -14,12 +14,13 @@ from corpus import needs_corpus, one_in, read_files, read_verdicts
 from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wildrobots import ALL, agents, bodies, dialects, paths, rooted
+
 from mandelbot.cli.output import robots_page as page
 from mandelbot.robotstxt import DIALECTS, RobotsTxt, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS, names_in_order
 from mandelbot.robotstxt.paths import google_target, split_url
 from mandelbot.robotstxt.paths import normalise as normalised
-from wildrobots import ALL, agents, bodies, dialects, paths, rooted
 
 SCRIPT = resources.files(page).joinpath("decide.js").read_text("ascii")
 DECIDE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from looking import BODY, all_of, one
+
 from mandelbot.formatting import printable as escaped
 from mandelbot.robotstxt import RobotsTxt
 

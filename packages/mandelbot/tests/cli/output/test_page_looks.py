@@ -76,7 +76,7 @@ def test_the_corrected_version_stands_beside_the_file(shown):
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])
 def test_notes_do_not_tear_the_file_apart(shown, size):
-    """A line with findings is as high as one without; one finding is shown at a time."""
+    """A line with findings is as high as one without; one finding shows at a time."""
     browser = shown(BODY)
     browser.be(*size, is_phone=size[0] < 500)
     heights = {line.rect["height"] for line in all_of(browser, "#file li")[:8]}
@@ -92,7 +92,7 @@ def test_notes_do_not_tear_the_file_apart(shown, size):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(shown, scheme):
-    """Contrast is at least 4.5 (WCAG 2.2, 1.4.3), of every text, by day and by night."""
+    """Contrast of every text is at least 4.5, in both themes (WCAG 2.2, 1.4.3)."""
     browser = shown(BODY)
     browser.prefer(scheme)
     browser.execute_script(
@@ -130,9 +130,10 @@ def test_boxes_have_names(shown):
 
 def test_the_dialect_is_explained(shown):
     """In a sentence, which is the description of the box."""
+    from selenium.webdriver.support.select import Select
+
     from mandelbot.cli.output.robots_page import DIALECT_TEXTS as ABOUT
     from mandelbot.robotstxt import DIALECTS
-    from selenium.webdriver.support.select import Select
 
     assert list(ABOUT) == list(DIALECTS)
     browser = shown(BODY)

@@ -10,10 +10,11 @@ from corpus import needs_corpus, read_files
 from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wildrobots import ALL, bodies, dialects
+
 from mandelbot.cli.output import robots_page as page
 from mandelbot.cli.output.robots_page import dialect_data
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from wildrobots import ALL, bodies, dialects
 
 FILES = resources.files(page)
 SCRIPT = "".join(

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from corpus import needs_corpus, one_in, read_files
 from looking import BODY, all_of, one, rows
+from selenium.webdriver.common.by import By
+
 from mandelbot.answers.outcome import Answer, Failure
 from mandelbot.findings import FINDINGS, Delivery
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from selenium.webdriver.common.by import By
 
 
 def test_it_says_what_the_text_says(shown):

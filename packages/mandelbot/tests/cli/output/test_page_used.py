@@ -8,13 +8,14 @@ import re
 
 import pytest
 from looking import BODY, all_of, one, rows, write
-from mandelbot.answers.outcome import Answer
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
+
+from mandelbot.answers.outcome import Answer
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -89,7 +90,7 @@ def test_words_of_the_language_are_urls_and_robots_as_any(shown, word):
 
 
 def test_robots_are_chosen_from_a_list(shown):
-    """Those of the file first, then the known ones by their kinds; one fills the box."""
+    """The file's robots come first, then the known ones by kind; one fills the box."""
     browser = shown(BODY)
     groups = {
         group.get_attribute("label"): [
@@ -298,7 +299,7 @@ def test_findings_are_shown_by_severity(shown):
 
 
 def test_a_line_shows_what_is_wrong_with_it(shown):
-    """One finding after the other, then none; a finding of the list leads to its line."""
+    """One finding after the other, then none; the list leads to the lines."""
     browser = shown(b"User-agent: *\nDisallow: /a*\n")
     mark = one(browser, "#L2 .mark")
     assert mark.get_attribute("title") == "wildcard, redundant-star"

@@ -1,4 +1,4 @@
-"""What the command prints: from parsed files to plain data, and from these to text for a terminal.
+"""What the command prints: parsed files as plain data, and as text for a terminal.
 
 Pure, but for :class:`Terminal`: no Scrapy, no network, no file, no clock. The data are
 what ``--format json`` prints, and ``docs/command.rst`` describes them: what is there
@@ -51,9 +51,9 @@ class TerminalStyle:
 
     def __call__(self, kind: str, text: str) -> str:
         """Return the text in the colour for its kind."""
-        return (
-            f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
-        )
+        if self._colours and text:
+            return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
+        return text
 
     def wrapped(self, text: str, indent: int = 0, first: str | None = None) -> str:
         """Return a text in lines that fit; what has no space in it is not broken."""
@@ -90,7 +90,9 @@ class TerminalStyle:
 def cut(text: str, width: int) -> str:
     """Return a text that fits, shown."""
     text = printable(text)
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if len(text) <= width:
+        return text
+    return f"{text[: width - 1]}…"
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -126,11 +128,16 @@ class Terminal:
     """Standard output and standard error."""
 
     def __init__(
-        self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None
+        self,
+        out: TextIO,
+        err: TextIO,
+        environ: Mapping[str, str] | None = None,
+        program: str = "mandelbot",
     ) -> None:
         environ = os.environ if environ is None else environ
         self._out = out
         self._err = err
+        self._program = program
         self.is_screen = out.isatty()
         colours = self.is_screen and environ.get("TERM") != "dumb"
         if environ.get("FORCE_COLOR", "0") not in {"", "0"}:  # force-color.org
@@ -147,11 +154,10 @@ class Terminal:
         In a pipe a file is UTF-8, whatever the locale: robots read it.
         """
         self._clear()
-        octets = (
-            None
-            if self.is_screen or not is_file
-            else getattr(self._out, "buffer", None)
-        )
+        if self.is_screen or not is_file:
+            octets = None
+        else:
+            octets = getattr(self._out, "buffer", None)
         if octets is not None:
             self._out.flush()
             octets.write(text.encode())
@@ -162,7 +168,7 @@ class Terminal:
     def message(self, message: str) -> None:
         """Write a line to standard error."""
         self._clear()
-        _write(self._err, f"scrapy robots: {shown(message, _LONGEST)}\n")
+        _write(self._err, f"{self._program}: {shown(message, _LONGEST)}\n")
 
     def progress(self, doing: str) -> None:
         """Show progress in one line, if a person may be watching."""

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint_delivery
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import RobotsTxt
-
-from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -52,13 +50,15 @@ ALL = Choices()
 def check(
     rules: Rules, wanted: Choices = ALL, failure: str | None = None
 ) -> dict[str, Any]:
-    """Return what is wrong with a file and with how it came, as far as that is known and counts.
+    """Return the selected findings about a file and its delivery.
 
     `failure` is why it is not available.
     """
     is_read = rules.is_there and failure is None
     delivery = rules.delivery
-    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
+    robots = None
+    if is_read:
+        robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
     every = [
         *(lint_delivery(delivery) if delivery else ()),
         *(robots.findings() if robots else ()),
@@ -91,18 +91,20 @@ def check(
     }
 
 
-_EXCUSE = re.compile(r"\s*robots:\s*ignore\s+([a-z0-9\s,-]+)")
+_EXCUSE = re.compile(r"\s*mandelbot:\s*ignore\s+([a-z0-9\s,-]+)")
 
 
 def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """Return the lines in which a finding is not wanted, by its code; None: anywhere.
 
-    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its
-    own about the file.
+    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line by
+    itself about the file.
     """
     found: dict[str, set[int | None]] = {}
     for record in records:
-        excuse = _EXCUSE.match(record.comment) if record.comment else None
+        excuse = None
+        if record.comment:
+            excuse = _EXCUSE.match(record.comment)
         for code in excuse[1].replace(",", " ").split() if excuse else ():
             found.setdefault(code, set()).add(record.number if record.name else None)
             if record.name:  # nor is the comment itself a finding
@@ -132,25 +134,40 @@ def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
     }
 
 
+_DELIVERED = (
+    "url",
+    "final_url",
+    "redirects",
+    "status",
+    "seconds",
+    "content_type",
+    "content_encoding",
+)
+
+
 def _delivery(delivery: Delivery) -> dict[str, Any]:
-    data = asdict(delivery)
-    del data["incomplete"], data["encoded"], data["in_capitals"]
-    return {
-        **data,
-        "seconds": None if delivery.seconds is None else round(delivery.seconds, 3),
-    }
+    data = {name: getattr(delivery, name) for name in _DELIVERED}
+    if delivery.seconds is not None:
+        data["seconds"] = round(delivery.seconds, 3)
+    return data
 
 
 def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
     counts = report["counts"]
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
-    return 3 if counts["error"] else 1 if fails else 0
+    if counts["error"]:
+        return 3
+    if fails:
+        return 1
+    return 0
 
 
 def message_of(finding: dict[str, Any]) -> str:
     """Return what is wrong, and how many more there are."""
-    more = f" And {finding['more']:,} more like this." if finding["more"] else ""
+    more = ""
+    if finding["more"]:
+        more = f" And {finding['more']:,} more like this."
     return f"{finding['message']}{more}"
 
 
@@ -174,7 +191,9 @@ def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False)
             lines += _kind_text(kind, paint, in_full=in_full)
     if len(lines) > 1:
         lines.append("")
-    hint = " (--full lists them)" if report["counts"]["note"] and not in_full else ""
+    hint = ""
+    if report["counts"]["note"] and not in_full:
+        hint = " (--full lists them)"
     lines.append(f"{printable(report['source'])}: {_summary(report, paint)}{hint}")
     return joined(lines)
 
@@ -199,7 +218,9 @@ def _more_like_it(found: list[dict[str, Any]]) -> str:
     count = len(found) - 1 + sum(one["more"] for one in found)
     places = [str(one["line"]) for one in found[1:] if one["line"]]
     where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")
-    at = f", line{'s' if places[1:] else ''} {where}" if places else ""
+    at = ""
+    if places:
+        at = f", line{'s' if places[1:] else ''} {where}"
     return f" And {count:,} more{at}." if count else ""
 
 
@@ -227,7 +248,9 @@ def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
 
 def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
     counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
-    return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
+    if report["ignored"]:
+        return f"{counts} ({report['ignored']:,} ignored)"
+    return counts
 
 
 def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -253,7 +276,9 @@ def text_of(
     spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
     total = _summary({**report, "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])
-    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
+    not_there = ""
+    if failed:
+        not_there = f", {paint('error', f'{failed:,} not available')}"
     return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
@@ -273,7 +298,7 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
     run = {
         "tool": {
             "driver": {
-                "name": "scrapy-mandelbot",
+                "name": "mandelbot",
                 "version": __version__,
                 "rules": [_rule(code) for code in codes],
             }
@@ -326,13 +351,15 @@ def _result(
 
 
 def _uri(source: str) -> str:
-    """Return where a file is: as seen from where the command runs, if it is named so."""
+    """Return a file's place: relative to the working directory, if it was given so."""
     if is_url(source):
         return source
     if source == STANDARD_INPUT:
         return "robots.txt"
     path = Path(source)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    if path.is_absolute():
+        return path.as_uri()
+    return quote(path.as_posix())
 
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}

@@ -43,11 +43,13 @@ def compare(question: Question) -> dict[str, Any]:
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
     """Return 0 where all dialects agree on all URLs, else 1."""
-    return 0 if all(report["alike"] for report in reports) else 1
+    if all(report["alike"] for report in reports):
+        return 0
+    return 1
 
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    """Return the report for a terminal: a table, what differs marked with an asterisk."""
+    """Return a table for a terminal; an asterisk marks what differs."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
     shown = paint.table([_HEAD, *rows], frozenset({3}), {2: ""})
     lines = [

@@ -1,4 +1,4 @@
-"""``explain``: the verdict on a URL, the line that decided, and what would change it."""
+"""``explain``: the verdict on a URL, the line that decided, what would change it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from mandelbot.robotstxt.records import read_outline
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
     from mandelbot.robotstxt import Dialect
+    from mandelbot.robotstxt.records import Record
 
 _SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})
 _GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
@@ -73,10 +74,11 @@ def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]
 def _place(
     question: Question, dialect: Dialect, decided: dict[str, Any]
 ) -> tuple[int, list[str]]:
-    """Return the line before which a rule would stand, and the lines that make its group."""
+    """Return the line to insert a rule before, and the lines of its group."""
     if decided["rule"] is not None:
         return decided["rule"]["line"], []
-    (robots, _), agent = question.rules.read(dialect), question.agent
+    robots, _ = question.rules.read(dialect)
+    agent = question.agent
     records = robots.records if robots else ()
     for group in read_outline(records, dialect).groups:
         if decided["group"] in {record.value for record in group.agents}:
@@ -122,7 +124,9 @@ def explain(
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect)
     decided = rules.decide(url, agent, dialect)
-    resolved = paths.as_servers_read_it(url) if decided["allowed"] else None
+    resolved = None
+    if decided["allowed"]:
+        resolved = paths.as_servers_read_it(url)
     if resolved:
         of_resolved = rules.decide(resolved, agent, dialect)
         if of_resolved["allowed"]:
@@ -131,7 +135,9 @@ def explain(
             decided = of_resolved
     asked = question._replace(url=resolved or url)
     line = decided["rule"]["line"] if decided["rule"] else 0
-    around = rules.records[max(0, line - 1 - _AROUND) : line + _AROUND] if line else ()
+    around: tuple[Record, ...] = ()
+    if line:
+        around = rules.records[max(0, line - 1 - _AROUND) : line + _AROUND]
     return {
         **question.data(),
         "resolved_url": resolved,
@@ -150,13 +156,11 @@ _ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
-    """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
+    """Return 0 if all URLs are allowed and no use asked about is refused, else 1."""
     answers = {answer for report in reports for answer in _use_cells(report)}
-    return (
-        0
-        if all(report["allowed"] for report in reports) and "disallowed" not in answers
-        else 1
-    )
+    if all(report["allowed"] for report in reports) and "disallowed" not in answers:
+        return 0
+    return 1
 
 
 def _use_cells(report: dict[str, Any]) -> list[str]:
@@ -172,11 +176,10 @@ def _totals(answers: Sequence[str]) -> str:
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal."""
-    agent = (
-        report["agent"]
-        if isinstance(report["agent"], str)
-        else ", ".join(report["agent"])
-    )
+    if isinstance(report["agent"], str):
+        agent = report["agent"]
+    else:
+        agent = ", ".join(report["agent"])
     answer = verdict_words(report)
     resolved = report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
@@ -217,13 +220,12 @@ def _purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
 
 
 def _why(report: dict[str, Any]) -> str:
-    (verdict, line, by), group = verdict_cells(report), report["group"]
+    verdict, line, by = verdict_cells(report)
+    group = report["group"]
     of_group = "" if group is None else f" (the group for {group})"
-    return (
-        f"{verdict} by line {line}, {by}{of_group}"
-        if line
-        else f"{verdict}: {by}{of_group}"
-    )
+    if line:
+        return f"{verdict} by line {line}, {by}{of_group}"
+    return f"{verdict}: {by}{of_group}"
 
 
 def beyond_sentence(decided: dict[str, Any]) -> str:
@@ -296,7 +298,7 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     rows = [
         (
             *(_robot_cells(report) if of_robots else ()),
-            *(cut(cell, _RULE_SHOWN) for cell in verdict_cells(report)),
+            *(cut(cell, _RULE_SHOWN) for cell in _row_cells(report)),
             *_use_cells(report),
             printable(report["url"]),
         )
@@ -321,13 +323,24 @@ def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
     return robot_name(report), robot["kind"] or "", robot["operator"] or ""
 
 
+def _row_cells(report: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the cells of a verdict; of a name that fetches nothing, about its use."""
+    verdict, line, by = verdict_cells(report)
+    robot = report["robot"]
+    if robot and robot["is_token"] and report["allowed"] is not None:
+        verdict = "unknown" if report["allowed"] else "disallowed"
+    return verdict, line, by
+
+
 def robot_name(report: dict[str, Any]) -> str:
     """Return the name of the robot of a row."""
-    return "any other" if report["agent"] == EVERYBODY else printable(report["agent"])
+    if report["agent"] == EVERYBODY:
+        return "any other"
+    return printable(report["agent"])
 
 
 def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
-    """Return the verdict, the line that decided, if one did, and its rule, or else the reason."""
+    """Return the verdict, the line that decided, if any, and its rule or the reason."""
     rule = decided["rule"]
     line, by = (
         ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])

@@ -1,4 +1,4 @@
-"""``fix``, ``normalize``: the corrected file or its normal form, the diff, and what changes."""
+"""``normalize``: the new file, the diff, and what changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.fix import READERS, sentences
+from mandelbot.fix import READERS, named, sentences
 from mandelbot.formatting import printable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _CONTEXT = 3  # lines around a change, as in `diff -u`
 
 
 def differing(before: Lines, after: Lines) -> list[tuple[int, int, int, int]]:
-    """Return the runs of lines that differ: start and end in each file, as slices have them.
+    """Return the runs of different lines: start and end in each file, as in slices.
 
     In large files, all from the first change to the last one is one run.
     """
@@ -65,30 +65,30 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
 def corrected(
     rules: Rules, correction: Correction, dialect: str = "mandelbot"
 ) -> dict[str, Any]:
-    """Return a corrected file or its normal form, what changes, and for whom."""
+    """Return the normal form of a file, what changes, and for whom."""
     after = Rules("", correction.text.encode())
     source = rules.source
     before, lines = ([record.raw for record in file.records] for file in (rules, after))
     effects = correction.effects
     proof = correction.proof
     compared = sum(effect.decisions for effect in effects)
+    verdict = "not harmless"
+    if correction.is_harmless:
+        verdict = "verified"
     checked = (
-        f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
+        f"{compared:,} allow/disallow decisions compared, as read by {named(READERS)}"
     )
-    verdict = "verified: nothing opens" if correction.is_harmless else "not harmless"
     return {
         "source": source,
         "dialect": dialect,
         "changed": after.body != rules.body,
         "text": correction.text,
         "diff": unified_diff(before, lines, source, f"{source} (corrected)"),
-        "edits": [edit._asdict() for edit in correction.edits],
         "remarks": [
-            *map(str, correction.edits),
             *correction.remarks,
             *([str(proof)] if proof else []),
             *sentences(effects),
-            *([f"{verdict}, {checked}"] if effects else []),
+            *([f"{verdict}: {checked}"] if effects else []),
         ],
         "harmless": correction.is_harmless,
         "effects": [

@@ -12,7 +12,11 @@ from urllib.parse import urlsplit
 from mandelbot.answers.outcome import OutcomeKind, OutcomePolicy, SiteKnowledge
 from mandelbot.origins import site_of
 from mandelbot.robotstxt import RobotsTxt
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, KnownRobot
+from mandelbot.robotstxt.known_robots import (
+    KNOWN_ROBOTS,
+    KnownRobot,
+    with_fallback,
+)
 from mandelbot.robotstxt.records import name_of
 
 if TYPE_CHECKING:
@@ -47,11 +51,11 @@ class Question(NamedTuple):
         }
 
     def usage(self, dialect: Dialect) -> list[dict[str, Any]]:
-        """Return the answer for each use, with the statements about it; empty: not known now."""
+        """Return the answer for each use and its statements; empty: not known now."""
         robots, _ = self.rules.read(dialect)
         if robots is None:
             return []
-        usage = robots.usage(self.url, self.agent)
+        usage = robots.usage(self.url, with_fallback(self.agent))
         return [
             {
                 "category": category,
@@ -65,7 +69,7 @@ class Question(NamedTuple):
 
 
 def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
-    """Return the known robots, then others that the file names, then who stands for all others.
+    """Return the known robots, others that the file names, and one for all the rest.
 
     Each with what is known of it: None, where that is nothing.
     """
@@ -131,7 +135,7 @@ class Rules:
         return self.answer is None or self.answer.status in SUCCESS
 
     def read(self, dialect: Dialect) -> tuple[RobotsTxt | None, str]:
-        """Return the file as a dialect reads it, or None and what the answer means instead."""
+        """Return the file as a dialect reads it, or None and what the answer means."""
         kind, reason = self._meaning(dialect)
         if kind is OutcomeKind.RULES:
             return self._robots(dialect, self.max_bytes), ""
@@ -139,7 +143,7 @@ class Rules:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """Every line of the file, of which all may be shown; none if there is no file."""
+        """Every line of the file; none if there is no file."""
         return RobotsTxt.parse(
             self.body if self.is_there else b"", max_bytes=None
         ).records
@@ -148,7 +152,9 @@ class Rules:
         """Yield the robots that the file names, each once, as it writes it first."""
         seen = {"", EVERYBODY}
         for record in self.records:
-            name = name_of(record) if record.field == "user-agent" else ""
+            name = ""
+            if record.field == "user-agent":
+                name = name_of(record)
             if name.lower() not in seen:
                 seen.add(name.lower())
                 yield name
@@ -168,6 +174,7 @@ class Rules:
         that lies past what robots read.
         """
         robots, reason = self.read(dialect)
+        agent = with_fallback(agent)
         if robots is not None:
             decided = _verdict_data(robots.verdict(url, agent))
             whole = None

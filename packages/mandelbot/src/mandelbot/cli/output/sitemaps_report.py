@@ -23,7 +23,7 @@ def cited(rules: Rules) -> dict[str, Any]:
     urls = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps
     base = rules.url
     whole = dict.fromkeys(
-        without_user((base and absolute_url(u, base)) or u) for u in urls
+        without_user((base and absolute_url(base, u)) or u) for u in urls
     )
     return {
         "source": rules.source,
@@ -48,15 +48,14 @@ def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:
 def read(
     body: bytes, url: str, max_bytes: int, max_entries: int | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what is in a sitemap, and the sitemaps that it lists, if it is an index."""
+    """Return what a sitemap contains, and the sitemaps that an index lists."""
     reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
     children: list[str] = []
     for start in (*range(0, len(body), _PIECE), None):
-        found = (
-            reader.close()
-            if start is None
-            else reader.feed(body[start : start + _PIECE])
-        )
+        if start is None:
+            found = reader.close()
+        else:
+            found = reader.feed(body[start : start + _PIECE])
         urls = [entry.loc for entry in found]
         children += urls if reader.kind == "index" else ()
     problems = [
@@ -96,8 +95,12 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
                 f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}"
             )
         for problem in one["problems"]:
-            where = f"{problem['where']}: " if problem["where"] else ""
-            often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
+            where = ""
+            if problem["where"]:
+                where = f"{problem['where']}: "
+            often = ""
+            if problem["count"] > 1:
+                often = f" ({problem['count']:,} times)"
             lines.append(paint.wrapped(f"{where}{problem['message']}{often}", 4))
     if report["left"]:
         lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mandelbot import pages
+from mandelbot._version import __version__
 from mandelbot.cli.output.check_report import STANDARD_INPUT, counts_of
 from mandelbot.cli.output.fix_report import differing
 from mandelbot.cli.output.rules_in_force import Rules
@@ -25,9 +26,7 @@ from mandelbot.findings import FINDINGS
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import DIALECTS, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
-from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
-
-from scrapy_mandelbot._version import __version__
+from mandelbot.robotstxt.known_robots import FALLBACKS, KINDS, KNOWN_ROBOTS
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt import Dialect
@@ -59,13 +58,11 @@ OWN_DIALECT = "A dialect of this project's own."
 
 
 def title_of(rules: Rules) -> str:
-    """Return the name of what a page is about: the site, or the file, without its folder."""
+    """Return what a page is about: the site, or the file without its folder."""
     if not rules.url:
-        return (
-            "robots.txt"
-            if rules.source == STANDARD_INPUT
-            else PurePath(rules.source).name
-        )
+        if rules.source == STANDARD_INPUT:
+            return "robots.txt"
+        return PurePath(rules.source).name
     site = rules.site.partition("://")[2]
     path = urlsplit(rules.url).path
     return site if path == "/robots.txt" else f"{site}{path}"
@@ -91,7 +88,7 @@ _LONG = 200  # characters of a path that is not
 def tester_data(
     subject: RobotsPageData, before: ShownFile, after: ShownFile | None
 ) -> dict[str, Any]:
-    """Return all that the page's scripts have to know, but for the files, which it shows."""
+    """Return what the page's scripts need, except the files that it shows."""
     dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
     site = subject.rules.site
     return {
@@ -118,15 +115,14 @@ def tester_data(
 
 def dialect_data(dialect: Dialect) -> dict[str, Any]:
     """Return how a dialect reads files, as the page's script takes it."""
-    return {
-        name: value
-        for name, value in asdict(dialect).items()
-        if name not in _OF_FETCHING
-    }
+    data = asdict(dialect)
+    others = ((one.name.lower(), (one.group.lower(),)) for one in FALLBACKS)
+    data["fallbacks"] = (*dialect.fallbacks, *others)
+    return {name: value for name, value in data.items() if name not in _OF_FETCHING}
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
-    """Return the robots that can be chosen, by kinds: those that the file names first."""
+    """Return the robots to choose from, by kind: those that the file names first."""
     of_file = list(islice(rules.robots_named(), _NAMED))
     known = [
         (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
@@ -168,7 +164,7 @@ class ShownFile(NamedTuple):
 
 
 def shown_file(rules: Rules) -> ShownFile:
-    """Return a file as it is shown: all of it, though robots do not read all of a large one."""
+    """Return all of a file, even if robots read only the first part of it."""
     lines = tuple(record.raw for record in rules.records)
     body = rules.body
     shown = "".join(f"{printable(line)}\n" for line in lines)
@@ -189,7 +185,7 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 def changed(
     before: ShownFile, after: ShownFile
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the lines of both that are not in the other: of each run the first and the last."""
+    """Return the lines in one file alone: of each run the first and the last."""
     runs = differing(before.lines, after.lines)
     return (
         [[start + 1, stop] for start, stop, _, _ in runs if start < stop],
@@ -238,11 +234,9 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     corrected = subject.corrected
     robots, reason = rules.read(subject.dialect)
     before = shown_file(rules if rules.is_there else Rules(""))
-    after = (
-        shown_file(Rules("", corrected["text"].encode()))
-        if robots and corrected
-        else None
-    )
+    after = None
+    if robots and corrected:
+        after = shown_file(Rules("", corrected["text"].encode()))
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
     found = checked["findings"]
@@ -270,7 +264,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "offered": robots_offered(rules),
             "dialect": subject.dialect.name,
             "dialects": list(data["dialects"]),
-            "made": f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
+            "made": f"mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
             "data": pages.script_data(
                 {**data, "changed": {"before": marked, "after": marked_after}}
             ),

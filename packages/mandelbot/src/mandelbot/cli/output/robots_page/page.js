@@ -192,7 +192,7 @@
     byId("brief").textContent = brief.join("; "); // for who edits, and does not see the results
     if (urls.length > MOST_URLS) {
       results.append(element("p", { className: "hint" },
-        `The first ${MOST_URLS} of ${urls.length} are shown; scrapy robots explain takes them all.`));
+        `The first ${MOST_URLS} of ${urls.length} are shown; mandelbot explain takes them all.`));
     }
     for (const [place, one] of decided.entries()) {
       yield* compare(results.children[place], urls[place], names, one);
