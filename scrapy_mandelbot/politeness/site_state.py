@@ -389,12 +389,10 @@ class Site:
             return self.faults.probe_refused(flight, refusal)
         run = self._bot_blocks or BotBlockDetector()
         self._bot_blocks = run
-        is_marked = bool(refusal.marked)
-        was_well = bool(self.well_url)
-        path = run.note(
-            flight.request.url, page, is_marked=is_marked, was_well=was_well
-        )
+        path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
+            if self.well_url and run.are_many and self.is_news("403"):
+                return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
         self.recheck()
