@@ -275,7 +275,7 @@ NEEDED_BY = [
     (slow_limit_estimator, "_SPANS", 1, "10/min"),
     (slow_limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
     (slow_limit_estimator, "_TRUSTED", 1e9, "10 to 30 a minute"),
-    (rate_control, "CONCLUSIVE", 100, "111 dead, flat"),
+    (slow_limit_estimator, "CONCLUSIVE", 100, "111 dead, flat"),
     # faults.py, pause.py, probe.py
     (faults, "_SUSPICIOUS", 100, "111 dead, path"),
     (faults, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),
