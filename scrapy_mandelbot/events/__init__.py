@@ -101,6 +101,11 @@ REFUSES_ROBOTS = _warning(
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
 )
+MAY_REFUSE_ROBOTS = _warning(
+    "%(where)s may refuse this crawler: pages of several paths are forbidden, and none"
+    " was good since (%(why)s). Nothing is paused: they may be private"
+    " (docs/says_no.rst)",
+)
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),

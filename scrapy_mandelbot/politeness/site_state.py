@@ -369,6 +369,9 @@ class Site:
         else:
             pause.released(flight, refusal.now)
             effect = PauseEffect.SET_ASIDE if section is None else None
+            rates = pause.rate_control
+            if rates is not None and rates.counts and faults.are_all_alone():
+                rates.forget_limit()
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
@@ -386,12 +389,10 @@ class Site:
             return self.faults.probe_refused(flight, refusal)
         run = self._bot_blocks or BotBlockDetector()
         self._bot_blocks = run
-        is_marked = bool(refusal.marked)
-        was_well = bool(self.well_url)
-        path = run.note(
-            flight.request.url, page, is_marked=is_marked, was_well=was_well
-        )
+        path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
+            if self.well_url and run.are_many and self.is_news("403"):
+                return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
         self.recheck()
