@@ -320,12 +320,11 @@ class JobCookies:
 
     def close(self, *, is_finished: bool) -> None:
         """Store what changed outside requests; a finished crawl stores nothing."""
-        if not is_finished:
+        if is_finished:
+            self._watch.stop()
+            forget_cookies(self._job)
+        else:
             self._put(self._watch.all_changes())
-            return
-        for name in self._job.kept(IN_JOB):
-            self._job.put(name, None)
-        self._watch.stop()
 
     def _store(self) -> None:
         self._put(self._watch.changes())
@@ -333,6 +332,12 @@ class JobCookies:
     def _put(self, changes: Iterable[CookieChange]) -> None:
         for change in changes:
             self._job.put(IN_JOB + change.place.key, change.body)
+
+
+def forget_cookies(job: StoredJob) -> None:
+    """Delete all cookies of a job: they are secrets, and a new crawl begins without."""
+    for name in job.kept(IN_JOB):
+        job.put(name, None)
 
 
 def watch_cookies(crawler: Crawler) -> CookieWatch | None:
