@@ -483,14 +483,12 @@ def is_undefined(spider: Spider | None, callback: Any) -> bool:
 def has_delays(crawler: Crawler) -> bool:
     """Return whether download slots hold requests for a while before they send them."""
     settings = crawler.settings
-    return bool(
-        settings.getfloat("DOWNLOAD_DELAY")
-        or settings.getbool("AUTOTHROTTLE_ENABLED")
-        or any(
-            slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values()
-        )
-        or getattr(crawler.spider, "download_delay", None)
-    )
+    if settings.getfloat("DOWNLOAD_DELAY") or settings.getbool("AUTOTHROTTLE_ENABLED"):
+        return True
+    if getattr(crawler.spider, "download_delay", None):
+        return True
+    slots = settings.getdict("DOWNLOAD_SLOTS").values()
+    return any(slot.get("delay") for slot in slots)
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:

@@ -32,6 +32,11 @@ _COUNT_CHILD = (
 MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of its way
 
 
+# Of most lines, of which a job may have a million; replaced before anything is added.
+_NO_ROWS: set[int] = set()
+_NO_FRESH: list[tuple[tuple[int, int, int], int]] = []
+
+
 class LineIndex:
     """A line: which of its rows may be claimed, and which are not written yet."""
 
@@ -53,20 +58,34 @@ class LineIndex:
         self.rows = in_file  # how many it has in all, those that are claimed too
         self.waiting = in_file  # how many may be claimed
         # rows in the file that stand here, and may not be claimed
-        self.hidden: set[int] = set()
-        self.fresh: list[tuple[tuple[int, int, int], int]] = []
-        """A heap of rows that are not written: place and number."""
+        self.hidden = _NO_ROWS
+        # a heap of rows that are not written: place and number
+        self.fresh = _NO_FRESH
         # rows up to here are claimed; None: look
         self._passed: tuple[int, int, int] | None = None
 
     def add(self, row: RequestRow) -> None:
+        if not self.fresh:
+            self.fresh = []
         heappush(self.fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
     def written(self) -> None:
-        self.fresh.clear()
+        self.fresh = _NO_FRESH
         self._passed = None
+
+    def hide(self, number: int) -> None:
+        """Step over a row in the file from now on."""
+        if not self.hidden:
+            self.hidden = set()
+        self.hidden.add(number)
+
+    def unhide(self, number: int) -> None:
+        """Forget a row that is no longer in the file, or that may be claimed again."""
+        self.hidden.discard(number)
+        if not self.hidden:
+            self.hidden = _NO_ROWS
 
     def first_in_file(
         self, database: sqlite3.Connection
@@ -89,7 +108,7 @@ class LineIndex:
 
     def take_in_file(self, number: int) -> bool:
         """Claim a row; return whether it must move out of the way of the next claim."""
-        self.hidden.add(number)
+        self.hide(number)
         self.in_file -= 1
         self.waiting -= 1
         return len(self.hidden) > MOST_HIDDEN

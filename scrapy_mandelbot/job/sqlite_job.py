@@ -339,14 +339,14 @@ class SqliteJob:
         pending = self._pending
         self._pending = Pending()
         for number in pending.gone:
-            self._out.pop(number).hidden.discard(number)
+            self._out.pop(number).unhide(number)
         for number in pending.aside:
-            self._out[number].hidden.discard(number)
+            self._out[number].unhide(number)
         for line in set(self._unwritten.values()):
             line.written()
         for number, line in self._unwritten.items():
             if number in self._claimed:
-                line.hidden.add(number)
+                line.hide(number)
                 self._out[number] = line
             else:
                 line.in_file += 1

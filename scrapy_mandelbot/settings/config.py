@@ -170,6 +170,7 @@ class Config:
     identity_warnings: bool = _setting(
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
+    exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))

@@ -50,7 +50,7 @@ class Member:
         return found
 
     def all_bodies(self, site: str, most: int) -> list[bytes]:
-        """Claim all that waits of a site, in as many exchanges as that takes at most."""
+        """Claim all that waits of a site, in so many exchanges at most."""
         found = self.bodies(site)
         for _ in range(most):
             self.job.poll_dry([site])
