@@ -133,7 +133,8 @@ from scrapy.cmdline import execute
 try:
     execute(["scrapy", "robots", "check", "-"])
 except SystemExit:
-    print(sum(name.startswith(("mandelbot", "scrapy_mandelbot")) for name in sys.modules))
+    ours = ("mandelbot", "scrapy_mandelbot")
+    print(sum(name.startswith(ours) for name in sys.modules))
 """
     command = [sys.executable, "-c", check]
     rules = "User-agent: *\nDisallow: /x\n"

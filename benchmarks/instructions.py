@@ -115,9 +115,8 @@ def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
 def compare(what: str, stock: float, package: float) -> float:
     """Print two figures and their ratio; return it."""
     ratio = package / stock
-    print(
-        f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{package - stock:>+8,.0f}{ratio:>8.4f}"
-    )
+    more = package - stock
+    print(f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{more:>+8,.0f}{ratio:>8.4f}")
     return ratio
 
 

@@ -14,8 +14,8 @@ a gap is short, or more came twice than was in flight.
 none     nothing happens to them
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
          longer than its lease, then SIGCONT
-faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a
-         while, and a worker that starts with a clock up to ten minutes wrong
+faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while,
+         and a worker that starts with a clock up to ten minutes wrong
 one      nothing happens to them, and each callback takes half a second: what a second
          worker is worth to a crawl of one site (``one 3 60 1``)
 memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a
@@ -25,8 +25,8 @@ scripts  no crawl: for how many milliseconds one script stops a Redis with very 
 
 Usage::
 
-    python benchmarks/redis_workers.py [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE
-        [SEED]]]]]]]
+    python benchmarks/redis_workers.py \
+        [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE [SEED]]]]]]]
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Workers:
         ]
 
     def wait_for(self, count: int) -> bool:
-        """Wait until so many callbacks have ended; False: all workers have."""
+        """Wait until so many callbacks have ended; return False if all workers have."""
         deadline = time.monotonic() + LONGEST
         while self.running() and time.monotonic() < deadline:
             if sum(self.ended().values()) >= count:

@@ -51,9 +51,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
 
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-from twisted.internet import (
-    reactor,
-)  # noqa: E402 -- it is installed by its first import
+from twisted.internet import reactor  # noqa: E402 -- its first import installs it
 
 HERE = Path(__file__).parent
 SAMPLES = 10
@@ -149,7 +147,7 @@ class Sites:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Answer the requests of one connection, as long as the answers let it stand."""
+        """Answer the requests of one connection until an answer closes it."""
         try:
             while await self._answer(reader, writer):
                 await writer.drain()

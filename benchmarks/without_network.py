@@ -319,7 +319,8 @@ def _name(frame: FrameType) -> str:
     if module != PACKAGE and not module.startswith(PACKAGE + "."):
         return ""
     code = frame.f_code
-    return f"{module.removeprefix(PACKAGE + '.')}:{getattr(code, 'co_qualname', code.co_name)}"
+    function = getattr(code, "co_qualname", code.co_name)
+    return f"{module.removeprefix(PACKAGE + '.')}:{function}"
 
 
 def _beginning(code: CodeType) -> int:
@@ -333,7 +334,7 @@ def _beginning(code: CodeType) -> int:
 
 
 class WatchedScheduler(Scheduler):
-    """Scrapy's own scheduler; the recording ends when it has the refused request again."""
+    """Scrapy's scheduler; the recording ends when the refused request is back."""
 
     def enqueue_request(self, request: scrapy.Request) -> bool:
         taken = super().enqueue_request(request)

@@ -99,7 +99,7 @@ def test_a_file_that_is_named_is_there():
     assert missing == []
 
 
-def test_tests_go_by_what_is_public():
+def test_tests_use_public_names():
     """What a test asks for by a private name, no change can move; there are ever fewer
     of these.
     """

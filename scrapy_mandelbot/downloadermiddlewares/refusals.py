@@ -68,7 +68,8 @@ class Refusals:
         refusal = Refusal(
             self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked
         )
-        effect = site.refused(flight, throttle.fingerprint(flight), refusal)
+        fingerprint = throttle.in_flight.fingerprint_of(flight)
+        effect = site.refused(flight, fingerprint, refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)

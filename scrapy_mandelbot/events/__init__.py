@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 """The names of all numbers of an account."""
@@ -71,6 +71,12 @@ PROLONGED = Event(
     " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
+NETWORK_DOWN = _warning(
+    "No site answers since %(since)s: is the network up? Until %(until)s nothing is"
+    " counted against a site.",
+    stats=("mandelbot/network/down",),
+)
+NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
@@ -101,8 +107,8 @@ REFUSES_ROBOTS_STILL = _warning(
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
 LAST_ATTEMPTS = _warning(
-    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " those not refused twice are sent once more)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s"
+    " queued: those not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(
@@ -170,8 +176,9 @@ TURN_WAITED = Event(
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 
+# A reason begins with "robots.txt: ".
 ROBOTS_FETCHED = Event(
-    "%(site)s: %(reason)s",
+    "Fetched %(site)s/%(reason)s",
     logging.DEBUG,
     stats=(
         "robotstxt/request_count",
@@ -185,7 +192,10 @@ ROBOTS_FETCHED = Event(
 )
 # Without a response.
 ROBOTS_NOT_FETCHED = replace(
-    ROBOTS_FETCHED, stats=ROBOTS_FETCHED.stats[:2], families=ROBOTS_FETCHED.families[:1]
+    ROBOTS_FETCHED,
+    text="Could not fetch %(site)s/%(reason)s",
+    stats=ROBOTS_FETCHED.stats[:2],
+    families=ROBOTS_FETCHED.families[:1],
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(
@@ -221,7 +231,7 @@ ROBOTS_TESTED = Event(
     stats=("mandelbot/robots/tested",),
 )
 ROBOTS_STALE = _warning(
-    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; next attempt at"
+    "%(site)s/%(reason)s: from %(since)s, until %(until)s at most; next attempt at"
     " %(next)s",
 )
 ROBOTS_UNREADABLE = _error(
@@ -341,6 +351,9 @@ LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_START_SKIPPED = Event(
+    "Skipped %(requests)s of start() that the job already has: %(named)s"
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(

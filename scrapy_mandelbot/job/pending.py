@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import name_seed
+from scrapy_mandelbot.job.job_store import OWN_START
 
 _FIRST = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"
@@ -139,6 +140,8 @@ class Pending:
     """By parent, how many times it gave a fingerprint."""
     parents_gone: set[int] = field(default_factory=set)
     """Whose children are to be forgotten, before others are written."""
+    own_starts: dict[int, int] = field(default_factory=dict)
+    """By fingerprint, the numbers of what a spider's own start() gave."""
     state: dict[str, bytes | None] = field(default_factory=dict)
     size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
@@ -149,6 +152,7 @@ class Pending:
             self.aside,
             self.lines,
             self.lines_gone,
+            self.own_starts,
         ]
         parts += self.parents_gone, self.state, *self.children.values()
         return sum(map(len, parts))
@@ -180,6 +184,10 @@ class Pending:
             ),
             ("DELETE FROM children WHERE parent = ?", [*zip(self.parents_gone)]),
             (_COUNT_CHILD, children),
+            (
+                "INSERT OR REPLACE INTO children VALUES (?, ?, ?)",
+                [(OWN_START, *one) for one in self.own_starts.items()],
+            ),
             (
                 "DELETE FROM state WHERE name = ?",
                 [*zip(self.state.keys() - dict(written))],

@@ -22,7 +22,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder

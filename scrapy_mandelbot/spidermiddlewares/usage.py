@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:
@@ -202,20 +202,28 @@ class UsageObeyingMiddleware(_WithUsage):
         self, response: Response, result: Iterable[Any]
     ) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
+        items: _ItemsOfPage | None = None  # created for the first item
         for output in result:
-            is_item = output is not None and not isinstance(output, Request)
-            if not is_item or items.may_pass(output):
+            if output is None or isinstance(output, Request):
+                yield output
+                continue
+            if items is None:
+                items = _ItemsOfPage(self._usage, response)
+            if items.may_pass(output):
                 yield output
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
+        items: _ItemsOfPage | None = None  # created for the first item
         async for output in result:
-            is_item = output is not None and not isinstance(output, Request)
-            if not is_item or items.may_pass(output):
+            if output is None or isinstance(output, Request):
+                yield output
+                continue
+            if items is None:
+                items = _ItemsOfPage(self._usage, response)
+            if items.may_pass(output):
                 yield output
 
 

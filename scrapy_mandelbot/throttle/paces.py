@@ -102,7 +102,7 @@ class Paces:
             not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
         )
         is_news = site.pacer.follow(pace, until, now)
-        site.look_anew()
+        site.recheck()
         if not is_news:
             return False
         if is_restored:
@@ -125,7 +125,7 @@ class Paces:
             return False
         if not site.pacer.restore(self._config.pace_longest, self._now()):
             return False
-        site.look_anew()
+        site.recheck()
         self._emit(events.TURN_RESTORED)
         self._pace_changed(site)
         return True

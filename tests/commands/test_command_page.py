@@ -18,7 +18,7 @@ import pytest
 from mandelbot.cli.output import sitemaps_report as sitemaps
 from mandelbot.cli.output.fix_report import corrected
 from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.fix import correct, prove
+from mandelbot.fix import normalize, prove
 from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
@@ -150,16 +150,14 @@ def test_the_page_names_all_of_the_json(run, verb):
     assert found - rule == told_of(verb)
 
 
-def test_the_page_names_all_of_the_json_of_fix_and_normalize():
+def test_the_page_names_all_of_the_json_of_normalize():
     """As above."""
-    edited = correct(b"User-agent: *\nDisalow: /a\n")
+    normal = normalize(b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n")
     differs = prove(BODY.encode(), "Sitemap: a\n")
     reports = [
-        corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))
+        corrected(Rules("x"), one) for one in (normal, normal._replace(proof=differs))
     ]
-    assert (
-        fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
-    )
+    assert fields_of(reports[0]) <= fields_of(reports[1]) == told_of("normalize")
 
 
 def test_the_page_names_all_of_the_json_of_sitemaps():

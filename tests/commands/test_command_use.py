@@ -132,16 +132,19 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
     [
         (["chekc", "x"], "unknown command 'chekc': did you mean check?"),
         (["check"], "the following arguments are required: FILE|FOLDER|URL|-"),
-        (["fix", "a", "b"], "unrecognized arguments: b"),
+        (["normalize", "a", "b"], "unrecognized arguments: b"),
         (["check", "a", "--robots"], "unrecognized arguments: --robots"),
         (["check", "a", "--changes"], "unrecognized arguments: --changes"),
         (
             ["explain", "/a", "--ignore", "note"],
             "unrecognized arguments: --ignore note",
         ),
-        (["fix", "a", "--fail-on", "error"], "unrecognized arguments: --fail-on error"),
+        (
+            ["normalize", "a", "--fail-on", "error"],
+            "unrecognized arguments: --fail-on error",
+        ),
         (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
-        (["fix", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
+        (["normalize", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
         (["check", "a", "--format", "table"], "invalid choice: 'table'"),
         (
             ["explain", "/a", "--robots", "--agent", "x"],
@@ -153,7 +156,7 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
         ),
         (["check", "a", "--diff"], "unrecognized arguments: --diff"),
         (
-            ["fix", "a", "--dialekt", "google"],
+            ["normalize", "a", "--dialekt", "google"],
             "unrecognized arguments: --dialekt google",
         ),
         (
@@ -207,7 +210,7 @@ def test_no_arguments_get_the_help(robots):
             ),
         ),
         (["check", "."], ".: there is no robots.txt in it"),
-        (["fix", "x" * 300], f"{'x' * 300}: file name too long"),
+        (["normalize", "x" * 300], f"{'x' * 300}: file name too long"),
         (["explain", "/a", "--file", "nowhere"], "nowhere: no such file or directory"),
         (
             ["explain", "/a"],
@@ -241,7 +244,7 @@ def test_unavailable_input_is_a_one_line_error(robots, arguments, line):
     assert said.startswith(f"scrapy robots: {line}")
 
 
-@pytest.mark.parametrize("verb", ["check", "fix"])
+@pytest.mark.parametrize("verb", ["check", "normalize"])
 def test_invalid_project_settings_are_reported(robots, project, verb):
     """Which setting it is, and what it takes, without a traceback."""
     project.write_text(
@@ -253,7 +256,9 @@ def test_invalid_project_settings_are_reported(robots, project, verb):
     assert "MANDELBOT_LIMITS[\"robots_timeout\"] = 'slow': it takes " in said
 
 
-@pytest.mark.parametrize("verb", ["check", "fix", "explain", "compare", "sitemaps"])
+@pytest.mark.parametrize(
+    "verb", ["check", "normalize", "explain", "compare", "sitemaps"]
+)
 def test_json_has_a_version_and_says_the_exit_code(robots, verb):
     """One object on standard output, and nothing on standard error."""
     about = ["/a", "--file", "-"] if verb in {"explain", "compare"} else ["-"]
@@ -276,9 +281,7 @@ def test_a_closed_pipe_ends_the_output(tmp_path):
     (tmp_path / "robots.txt").write_bytes(
         b"User-agent: *\n" + b"Disallow: /x y\n" * 2000
     )
-    shell = (
-        f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
-    )
+    shell = f"'{sys.executable}' -m scrapy robots normalize robots.txt --format json | head -c 10"
     run = subprocess.run(
         shell, shell=True, cwd=tmp_path, capture_output=True, check=True
     )

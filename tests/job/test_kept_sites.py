@@ -338,7 +338,7 @@ def test_a_handover_uses_the_servers_clock(section):
 def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
     flight = Flight(None, site)
     flight.request = type("Page", (), {"url": f"{site.name}/page", "method": "GET"})()
-    site.hand_out(flight, now, as_scout=False)
+    site.handed_out(flight, now, as_scout=False)
     site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
 
 

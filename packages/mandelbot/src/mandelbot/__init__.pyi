@@ -9,7 +9,6 @@ from .answers.outcome import OutcomePolicy as OutcomePolicy
 from .answers.retry_after import wait_asked_for as wait_asked_for
 from .findings import Finding as Finding
 from .findings import Severity as Severity
-from .fix import correct as correct
 from .fix import normalize as normalize
 from .preferences.in_pages import page_usage as page_usage
 from .preferences.statements import Statement as Statement

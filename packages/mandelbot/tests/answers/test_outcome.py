@@ -252,7 +252,7 @@ def test_what_a_proxy_says_of_the_server_behind_it_is_named(status):
     assert "the server behind it" in reason
 
 
-def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
+def test_timeouts_and_refused_connections_are_counted_together_truncated_bodies_apart():
     """Refused today and too slow tomorrow is silence twice; other bytes are another
     answer.
     """

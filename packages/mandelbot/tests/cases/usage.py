@@ -7,6 +7,9 @@ from inspect import cleandoc
 
 ATTACH = "draft-ietf-aipref-attach, 19 August 2026"
 VOCAB = "draft-ietf-aipref-vocab, 19 August 2026"
+OLDER = "draft-ietf-aipref-vocab, May to November 2025"
+CANEL = "draft-canel-robots-ai-control-00, 21 October 2024"
+KELLEY = "draft-kelley-aipref-training-preference-signal-00, 30 October 2026"
 SIGNALS = "Content Signals Policy, 24 September 2025"
 USE = "Content Signals, 'use', 1 July 2026"
 MANAGED = "Cloudflare, managed robots.txt"
@@ -92,6 +95,21 @@ def _table(path: str, agent: str, says: str, **kwargs) -> UsageCase:
         **kwargs,
     )
 
+
+def _older(value: str, says: str, **means: str) -> UsageCase:
+    named = {key.replace("_", "-"): answer for key, answer in means.items()}
+    return UsageCase(OLDER, "Labels", says, headers=usage_header(value), means=named)
+
+
+_ALL = {"search": N, "ai_input": N, "train_ai": N, "tdm": N}
+_POLICY = """
+    User-agent: *
+    Disallow: /admin/
+
+    User-agent: __usage_ai-training
+    Disallow: /articles/
+    Allow: /articles/free/
+"""
 
 ATTACHED = (
     UsageCase(
@@ -273,10 +291,85 @@ VOCABULARY = (
     _vocab("train-ai=?0", "Nor is a boolean.", _RULES),
     _vocab('train-ai="n"', "Nor a string.", _RULES),
     _vocab("train-ai=(n)", "Nor a list.", _RULES),
-    _vocab(
-        "bots=n, ai=n, train-genai=n",
-        "Labels of older drafts are unknown keys.",
-        "Labels",
+    _older("ai=n", "AI Training was ai until 18 July 2025.", train_ai=N),
+    _older("ai=y", "A permission counts only in the form in force."),
+    _older("genai=n", "Generative AI Training is training.", train_ai=N),
+    _older("train-genai=n", "Its label until October 2025, too.", train_ai=N),
+    _older("tdm=n", "Training was a subset of TDM.", tdm=N, train_ai=N),
+    _older("tdm=n, train-ai=y", "The narrower label has its own.", tdm=N, train_ai=Y),
+    _older("inference=n", "AI Inference is the input of a model.", ai_input=N),
+    _older("ai-use=n", "AI Use is, too.", ai_input=N),
+    _older("ai-output=n", "AI Output held Search.", ai_input=N, search=N),
+    _older("ai-output=n, search=y", "Search by itself is open.", ai_input=N, search=Y),
+    _older("all=n", "Automated Processing held all.", **_ALL),
+    _older("bots=n", "Its label since September 2025, too.", **_ALL),
+    _older(
+        *("bots=n, search=y", "What is allowed by itself is open."),
+        **{**_ALL, "search": Y},
+    ),
+    _older(
+        "ai=n, train-ai=y", "Two labels of one category: it is refused.", train_ai=N
+    ),
+    _older("all=y, bots=y, tdm=y, genai=y, ai-use=y", "None of these allows anything."),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "A path, as of Disallow, is not for training."),
+        robots="User-agent: *\nDisallow: /admin\nDisallowAITraining: /art",
+        url="https://example.com/art/1",
+        means={"train-ai": N},
+        lines=(("robots.txt", 3),),
+    ),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "Other paths are not meant."),
+        robots="User-agent: *\nDisallowAITraining: /art",
+        url="https://example.com/b",
+    ),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "Without a path nothing is refused."),
+        robots="User-agent: *\nDisallowAITraining:\nDisallowAITraining: yes",
+    ),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "Capitals, wildcards and escapes as elsewhere."),
+        robots="User-agent: *\ndisallowaitraining: /*/caf%c3%a9$",
+        url="https://example.com/a/café",
+        means={"train-ai": N},
+    ),
+    UsageCase(
+        *(CANEL, "AllowAITraining", "A permission counts only in the form in force."),
+        robots="User-agent: *\nDisallowAITraining: /\nAllowAITraining: /art",
+        url="https://example.com/art/1",
+        means={"train-ai": N},
+    ),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "As a rule it is for the robots of its group."),
+        robots="User-agent: Otherbot\nDisallowAITraining: /\n\nUser-agent: *\nAllow: /",
+    ),
+    UsageCase(
+        *(CANEL, "DisallowAITraining", "As a tag it is about the page."),
+        page='<meta name="robots" content="DisallowAITraining">',
+        means={"train-ai": N},
+        lines=(("meta", 1),),
+    ),
+    UsageCase(
+        *(KELLEY, "Abstract", "A group of the policy token refuses training."),
+        robots=_POLICY,
+        url="https://example.com/articles/1",
+        means={"train-ai": N},
+        lines=(("robots.txt", 5),),
+    ),
+    UsageCase(
+        *(KELLEY, "Abstract", "The longest match decides: an Allow lifts a Disallow."),
+        robots=_POLICY,
+        url="https://example.com/articles/free/1",
+    ),
+    UsageCase(
+        *(KELLEY, "Abstract", "Other paths are not meant, and nothing is permitted."),
+        robots=_POLICY,
+        url="https://example.com/about",
+    ),
+    UsageCase(
+        *(KELLEY, "Abstract", "Without its group the file says nothing by it."),
+        robots="User-agent: *\nDisallow: /a",
+        url="https://example.com/b",
     ),
     _vocab(
         "ai-input=n, search=y",

@@ -157,12 +157,56 @@ FILES = (
         Disallow: /x
         """,
         (
-            ("unknown-usage", 2),
-            ("unknown-usage", 2),
+            ("older-usage", 2),
+            ("older-usage", 2),
             ("bad-content-usage", 3),
             ("bad-content-signal", 4),
             ("bad-content-signal", 4),
         ),
+        answers={
+            "search": "disallowed",
+            "ai-input": "disallowed",
+            "train-ai": "disallowed",
+            "tdm": "disallowed",
+        },
+    ),
+    UsageFile(
+        "permissions of older drafts, and unknown labels",
+        """
+        User-agent: *
+        Content-Usage: ai=y, tdm=y, train=n
+        Disallow: /x
+        """,
+        (("unknown-usage", 2), ("unknown-usage", 2), ("unknown-usage", 2)),
+    ),
+    UsageFile(
+        "a field that Google takes for Disallow",
+        """
+        User-agent: *
+        DisallowAITraining: /
+        Disallow-Training: /y
+        Allowed-For-AI: /z
+        Disallow: /x
+        """,
+        (
+            ("read-as-rule", 2),
+            ("older-usage", 2),
+            ("read-as-rule", 3),
+            ("read-as-rule", 4),
+        ),
+        answers={"train-ai": "disallowed"},
+    ),
+    UsageFile(
+        "the same beside an Allow of the path",
+        """
+        User-agent: *
+        DisallowAITraining: /
+        DisallowAITraining: art/
+        Disallow: /x
+        Allow: /
+        """,
+        (("older-usage", 2), ("no-leading-slash", 3), ("read-as-rule", 3)),
+        answers={"train-ai": "disallowed"},
     ),
     UsageFile(
         "signals with paths",

@@ -17,6 +17,8 @@ OF_USE = {
     *(
         "bad-content-usage",
         "bad-content-signal",
+        "older-usage",
+        "read-as-rule",
         "unknown-usage",
         "usage-contradiction",
     ),

@@ -4,13 +4,23 @@ too.
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import version
 from urllib.robotparser import RobotFileParser
 
 import pytest
 from protego import Protego
 
 from mandelbot.fix import normalize
-from mandelbot.fix.effects import READERS
+from mandelbot.fix.effects import (
+    FIRST_MATCH,
+    OLD_URLLIB,
+    OWN_URLLIB,
+    READERS,
+    _old_urllib,
+    _other,
+)
+from mandelbot.robotstxt import DIALECTS
 
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 TABOOLA = (
@@ -76,15 +86,17 @@ def test_for_one_dialect_the_name_is_what_it_reads():
     """And the effects tell that stock Scrapy is let in, asked with a header."""
     correction = normalize(TABOOLA, alone=True)
     assert "User-agent: Mozilla\n" in correction.text
-    (effect,) = (one for one in correction.effects if one.reader == "protego")
+    (effect,) = (one for one in correction.effects if one.reader.startswith("Protego"))
     assert any(agent.startswith("Mozilla/5.0 (") for _, agent in effect.opened)
 
 
 def test_all_who_read_the_file_are_asked():
-    """The six dialects, Python's own, new and old, and Protego, which Scrapy brings."""
-    new, old, scrapys = [*READERS][6:]
-    assert (new, old) == ("urllib.robotparser", "urllib.robotparser before 3.13.14")
-    assert scrapys == "protego"
+    """The dialects, Python's own parser, its older rules, and Scrapy's, by version."""
+    dialects, parsers = [*READERS][:6], [*READERS][6:]
+    assert dialects == [*DIALECTS]
+    assert parsers[0] == f"urllib.robotparser of Python {platform.python_version()}"
+    assert parsers[-1] == f"Protego {version('protego')}"
+    assert FIRST_MATCH in parsers[:-1]
 
 
 FIRST = b"User-agent: *\nDisallow: /a\nAllow: /a/b\n"
@@ -97,39 +109,37 @@ HOST = b"User-agent: *\nDisallow: //[x\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "agent", "path", "old", "new"),
+    ("body", "agent", "path", "expected"),
     [
-        (FIRST, "bot", "/a/b", False, True),
-        (BLANK, "bot", "/b", True, False),
-        (DELAY, "bot", "/a", True, False),
-        (NO_RULES, "bot", "/a", False, True),
-        (STAR, "bot", "/ba", True, False),
-        (STAR, "bot", "/x", True, False),
-        (STAR, "mybot/1.0", "/ba", True, False),
-        (AGAIN, "bot", "/b", True, False),
-        (AGAIN, "Mozilla/5.0 (compatible; bot/1.0)", "/a", True, False),
-        (b"User-agent: *\nDisallow: /%7ea\n", "bot", "/~a", False, False),
-        (b"user agent: *\nDisallow: /\n", "bot", "/a", True, True),
+        (FIRST, "bot", "/a/b", False),
+        (BLANK, "bot", "/b", True),
+        (DELAY, "bot", "/a", True),
+        (NO_RULES, "bot", "/a", False),
+        (STAR, "bot", "/ba", True),
+        (STAR, "bot", "/x", True),
+        (STAR, "mybot/1.0", "/ba", True),
+        (AGAIN, "bot", "/b", True),
+        (AGAIN, "Mozilla/5.0 (compatible; bot/1.0)", "/a", True),
+        (b"User-agent: *\nDisallow: /%7ea\n", "bot", "/~a", False),
+        (b"user agent: *\nDisallow: /\n", "bot", "/a", True),
     ],
 )
-def test_both_of_pythons_parsers_are_asked_whichever_python_runs(
-    body, agent, path, old, new
+def test_the_older_rules_of_python_are_asked_whichever_python_runs(
+    body, agent, path, expected
 ):
-    """CPython's changelog, gh-138907: since 3.13.14 and 3.14.5 robotparser follows RFC
-    9309.
-    """
+    """CPython's changelog, gh-138907: since 3.13.14 robotparser follows RFC 9309."""
+    read = READERS.get(OLD_URLLIB, READERS[FIRST_MATCH])
+    written = _other(_old_urllib)
     url = f"https://example.com{path}"
-    said = [READERS[name](body)(url, agent) for name in [*READERS][6:8]]
-    assert said == [new, old]
+    assert read(body)(url, agent) is written(body)(url, agent) is expected
 
 
 @pytest.mark.parametrize("body", [FIRST, BLANK, DELAY, NO_RULES, STAR, AGAIN, TABOOLA])
-def test_the_one_of_this_python_is_read_as_it_reads(body):
-    """Its own module is asked the same."""
+def test_the_parser_of_this_python_is_asked_itself(body):
+    """No model stands in for it."""
     own = RobotFileParser()
     own.parse(body.decode().splitlines())
-    is_old = not hasattr(own, "groups")
-    read = READERS[[*READERS][7 if is_old else 6]](body)
+    read = READERS[OWN_URLLIB](body)
     for url in (*URLS, "https://example.com/b", "https://example.com/ba"):
         for agent in ("bot", "mybot", "other", "Taboolabot"):
             assert read(url, agent) == own.can_fetch(agent, url)
@@ -137,7 +147,7 @@ def test_the_one_of_this_python_is_read_as_it_reads(body):
 
 def test_a_file_that_the_old_parser_cannot_read_has_no_rules_to_it():
     """It raised ValueError."""
-    assert READERS["urllib.robotparser before 3.13.14"](HOST) is None
+    assert _other(_old_urllib)(HOST) is None
 
 
 CLOUDFLARE = """\
@@ -237,3 +247,14 @@ def test_robots_that_no_one_runs_do_not_keep_a_file_from_being_put_in_order():
     correction = normalize(text)
     assert not any(one.startswith("In the normal form") for one in correction.remarks)
     assert correction.is_harmless
+
+
+def test_a_name_of_one_letter_keeps_no_file_from_being_put_in_order():
+    """It is in every header that one could make up."""
+    text = b"User-agent: *\nDisallow: /a\n\nUser-agent: X\nDisallow: /b\n"
+    correction = normalize(text)
+    assert correction.is_harmless
+    assert correction.text.startswith("User-agent: X\n")
+    text = b"User-agent: *\nDisallow: /a\nCrawl-delay: 1\nUser-agent: B\nAllow: /a\n"
+    remarks = " ".join(normalize(text).remarks)
+    assert "Mozilla" not in remarks

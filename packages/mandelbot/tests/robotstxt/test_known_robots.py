@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mandelbot.findings.syntax import ROBOT_NAMES
+from mandelbot.findings.agent_checks import ROBOT_NAMES
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.agents import product_tokens
 from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS

@@ -19,7 +19,7 @@ from test_robotstxt_properties import ALL, bodies, dialects, rooted
 from mandelbot import findings as lint_package
 from mandelbot import fix as rewriting_package
 from mandelbot.findings import FINDINGS, lint
-from mandelbot.fix import correct, normalize, prove, rewrite
+from mandelbot.fix import normalize, prove, rewrite
 from mandelbot.fix.effects import READERS
 from mandelbot.fix.questions import meetings
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
@@ -283,29 +283,6 @@ Alow: /a/b
 Allow: a
 """.splitlines()[1:]
 mistaken = st.lists(st.sampled_from([*LINES, *MISTAKES, *MISTAKES]), max_size=12)
-
-
-@settings(max_examples=examples(300))
-@given(lines=mistaken, targets=st.lists(rooted, max_size=9))
-def test_a_fix_opens_nothing_to_anyone(lines, targets):
-    """Nor does it close what the corrected file leaves open; fixing again changes
-    nothing.
-    """
-    body = "\n".join(lines).encode()
-    correction = correct(body, "https://www.example.com/robots.txt")
-    assert correction.is_harmless
-    after = correction.text.encode()
-    meant = RobotsTxt.parse(after).allowed
-    for read in READERS.values():
-        before, now = read(body), read(after)
-        for target in targets if before and now else ():
-            for robot in ("bot", "other", "b-t", "nobody", "yandex"):
-                url = "https://www.example.com" + target
-                assert before(url, robot) or not now(url, robot), robot
-                is_lost = (
-                    before(url, robot) and not now(url, robot) and meant(url, robot)
-                )
-                assert not is_lost or target == "/robots.txt", robot
 
 
 MENDED = frozenset(

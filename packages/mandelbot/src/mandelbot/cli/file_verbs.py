@@ -1,4 +1,4 @@
-"""The verbs ``fix``, ``normalize``, ``sitemaps``, and the page of ``--format html``."""
+"""The verbs ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from mandelbot.cli.output import (
 )
 from mandelbot.cli.output.rules_in_force import SUCCESS
 from mandelbot.cli.sources import rules_of, write_file
-from mandelbot.fix import correct
 from mandelbot.fix import normalize as normal_form
 
 if TYPE_CHECKING:
@@ -27,13 +26,6 @@ _MOST_SITEMAPS = 100  # read in one call
 _INSIDE = (
     'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 )
-
-
-def fix(invocation: Invocation) -> Result:
-    """Correct the lines of one file that evidently mean something else."""
-    rules = _file(invocation)
-    correction = correct(rules.body, rules.url, unsafe=invocation.opts.unsafe)
-    return _result(invocation, rules, fix_report.corrected(rules, correction))
 
 
 def normalize(invocation: Invocation) -> Result:
@@ -144,8 +136,8 @@ def page_of(
 
     dialect = invocation.dialect
     if corrected is None and rules.read(dialect)[0] is not None:
-        correction = correct(rules.body, rules.url)
-        corrected = fix_report.corrected(rules, correction)
+        normal = normal_form(rules.body, dialect)
+        corrected = fix_report.corrected(rules, normal, dialect.name)
     subject = RobotsPageData(
         rules=rules,
         checked=checked or check_report.check(rules),

@@ -1,4 +1,4 @@
-"""The verbs of ``mandelbot``, and a parser and runner to which frameworks add theirs."""
+"""The verbs of ``mandelbot``; frameworks add theirs to its parser and runner."""
 
 from __future__ import annotations
 
@@ -124,19 +124,6 @@ VERBS = {
         (argument("codes", nargs="*", metavar="CODE"),),
         "0: done",
         ("star-before-robots", "--format json"),
-    ),
-    "fix": Verb(
-        "mandelbot.cli.file_verbs:fix",
-        "correct evident mistakes in place, without opening any URL",
-        (
-            *_OF_FILE,
-            flag(
-                "--unsafe", "also make corrections that open URLs, and name the robots"
-            ),
-        ),
-        "0: done",
-        ("robots.txt --diff", "robots.txt --output robots.txt"),
-        ("text", "json", "html"),
     ),
     "normalize": Verb(
         "mandelbot.cli.file_verbs:normalize",
@@ -266,9 +253,7 @@ def parse(
     """
     parser = ArgumentParser(
         program,
-        description=(
-            "Check, fix and explain robots.txt files. Use - for standard input."
-        ),
+        description=("Check and explain robots.txt files. Use - for standard input."),
         epilog=(
             f"{program} VERB --help shows the options, examples and exit codes of a"
             f" verb.{remark}"

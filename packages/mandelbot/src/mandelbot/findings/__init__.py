@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
     Consequence,
@@ -29,8 +30,13 @@ from mandelbot.findings.delivery import Delivery, check_delivery
 from mandelbot.findings.rule_checks import check_clashes
 from mandelbot.findings.source import LintHit, LintInput, quoted, with_managed_block
 from mandelbot.findings.structure import check_structure
-from mandelbot.findings.syntax import check_agent, check_syntax
-from mandelbot.findings.value_checks import check_usage, check_value
+from mandelbot.findings.syntax import check_syntax
+from mandelbot.findings.value_checks import (
+    check_hosts,
+    check_invisible,
+    check_usage,
+    check_value,
+)
 from mandelbot.robotstxt.dialects import FIELDS
 from mandelbot.robotstxt.records import RecordProblem
 
@@ -70,8 +76,24 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
 
 
 _SAID_BY = {
+    "blank-line-between-agents": {"agents-apart"},
     "redundant-star": {"duplicate-rule", "tie", "unreachable-rule"},
     "unknown-usage": {"bad-content-signal", "bad-content-usage"},
+    **{
+        code: {"invisible-character"}
+        for code in (
+            "agent-characters",
+            "misspelt-agent",
+            "no-leading-slash",
+            "not-utf-8",
+            "odd-line-end",
+            "relative-sitemap",
+            "sitemap-not-alone",
+            "space-in-agent",
+            "star-in-agent",
+            "unescaped-character",
+        )
+    },
 }
 """Findings that say no more than others do of the same line."""
 
@@ -92,9 +114,11 @@ def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
 
 
 def _check_lines(source: LintInput) -> Check:
+    yield from check_hosts(source.outline.records)
     for record in source.outline.records:
         yield from _check_characters(record, source)
         yield from check_syntax(record, source)
+        yield from check_invisible(record)
         if record.field == "user-agent":
             yield from check_agent(record)
         else:

@@ -16,7 +16,12 @@ from typing import NamedTuple
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is, ascending."""
+    """How bad a finding is, ascending.
+
+    >>> from mandelbot import Severity
+    >>> Severity.WARNING < Severity.ERROR, str(Severity.ERROR)
+    (True, 'error')
+    """
 
     NOTE = 1
     """Some robots read it differently, or it is redundant."""
@@ -71,7 +76,13 @@ class FindingKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding in a file or its delivery; as a string, one line."""
+    r"""A finding in a file or its delivery; as a string, one line.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisalow: /x\n")
+    >>> print(robots.findings()[-1])
+    line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
+    """
 
     code: str
     severity: Severity
@@ -98,18 +109,20 @@ class Finding:
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
-        empty-allow hash-without-space long-crawl-delay long-line read-as-rule
-        robots-txt-in-rule
-        status-forbids status-server-error status-too-many-requests too-slow
+        empty-allow hash-without-space long-crawl-delay long-line merged-with-next
+        read-as-rule robots-txt-in-rule status-forbids status-server-error
+        status-too-many-requests too-slow
     """,
     Consequence.LETS_IN: """
         agents-apart allow-all allow-before-disallow binary-file
         blank-line-between-agents blank-line-in-group broken-off empty-disallow-first
-        empty-file explicit-match group-without-rules groups-contradict html-page
-        incomplete index-page many-redirects name-in-capitals not-encoded older-usage
-        only-in-capitals own-group-drops-rules repeated-agent status-client-error
-        status-not-found tie too-large too-many-redirects unfinished-redirect
-        unknown-content-encoding utf-16 wrong-location
+        empty-file ends-with-punctuation explicit-match group-without-rules
+        groups-contradict host-in-path html-page incomplete index-page
+        invisible-character many-redirects name-for-all name-in-capitals not-encoded
+        older-usage only-in-capitals own-group-drops-rules parameter-as-path quoted-name
+        repeated-agent star-in-agent status-client-error status-not-found tie too-large
+        too-many-redirects unfinished-redirect unknown-content-encoding utf-16
+        wrong-location
     """,
     Consequence.IS_STYLE: """
         agent-with-version capitals-in-path comment-after-directive dropped-field
@@ -425,6 +438,13 @@ _ROWS = (
         "nothing.",
     ),
     FindingKind(
+        "invisible-character",
+        Severity.ERROR,
+        "A value holds a character that nobody sees.",
+        "To Google and robots that follow RFC 9309 it is a part of the value, which is "
+        "then another. Parsers in Python remove it if it is a kind of space.",
+    ),
+    FindingKind(
         "space-before-colon",
         Severity.NOTE,
         "There is white space before the colon.",
@@ -451,8 +471,16 @@ _ROWS = (
         "closed-to-robot",
         Severity.ERROR,
         "A robot may fetch nothing, probably by mistake.",
-        "Its own group has other rules, or none, so that most robots of today merge it "
-        "with the next group and obey that group's Disallow.",
+        "Its own group has other lines, or none; Google and robots that follow RFC "
+        "9309 merge it with the next group, and obey that group's Disallow.",
+    ),
+    FindingKind(
+        "merged-with-next",
+        Severity.WARNING,
+        "A robot may share a group that closes everything.",
+        "Robots that follow RFC 9309 merge the groups of a robot, and a group without "
+        "rules with the next one; others may not, such as those that read Crawl-delay "
+        "or end a group at a blank line.",
     ),
     FindingKind(
         "closed-to-all",
@@ -569,9 +597,21 @@ _ROWS = (
     FindingKind(
         "star-in-agent",
         Severity.WARNING,
-        "A User-agent mixes * with other characters.",
-        "The standard knows only a lone *; to Mandelbot and Google a name ends there, "
-        "and without a name the group applies to no robot.",
+        "A User-agent begins with * and goes on.",
+        "The standard knows only a lone *: of the parsers asked, Protego alone reads a "
+        "name in it.",
+    ),
+    FindingKind(
+        "name-for-all",
+        Severity.ERROR,
+        "A User-agent is a word for all robots.",
+        "All robots are * alone: no robot obeys this group.",
+    ),
+    FindingKind(
+        "quoted-name",
+        Severity.ERROR,
+        "A User-agent is in quotes.",
+        "The quotes are a part of the name: no robot obeys this group.",
     ),
     FindingKind(
         "agent-is-header",
@@ -640,6 +680,26 @@ _ROWS = (
         Severity.ERROR,
         "A path does not begin with a slash.",
         "Mandelbot ignores the rule; to other robots it matches nothing.",
+    ),
+    FindingKind(
+        "host-in-path",
+        Severity.WARNING,
+        "A path begins with the host of the site.",
+        "A path is relative to the site's root: it matches only URLs with the host "
+        "twice.",
+    ),
+    FindingKind(
+        "parameter-as-path",
+        Severity.WARNING,
+        "A path is a parameter of a query.",
+        "A query begins with ? behind a path: without it, and without a wildcard, the "
+        "rule matches no URL with this parameter.",
+    ),
+    FindingKind(
+        "ends-with-punctuation",
+        Severity.WARNING,
+        "A path ends with a comma or a semicolon.",
+        "It is a part of the path: the rule matches only URLs that have it, too.",
     ),
     FindingKind(
         "leading-star",
@@ -774,6 +834,12 @@ _ROWS = (
         "Google).",
     ),
     FindingKind(
+        "closed-already",
+        Severity.WARNING,
+        "A rule is in a group that closes the whole site.",
+        "It changes nothing there; it may be meant for another group.",
+    ),
+    FindingKind(
         "allow-after-disallow",
         Severity.NOTE,
         "An Allow follows a Disallow that covers it.",
@@ -821,6 +887,13 @@ _ROWS = (
         Severity.ERROR,
         "A Sitemap is not an absolute URL.",
         "sitemaps.org requires the full URL: many robots ignore any other.",
+    ),
+    FindingKind(
+        "sitemap-not-alone",
+        Severity.ERROR,
+        "A Sitemap has more than one URL, or signs around it.",
+        "Robots take all of the value for the URL; some, this package among them, read "
+        "the URLs in it.",
     ),
     FindingKind(
         "sitemap-extension",

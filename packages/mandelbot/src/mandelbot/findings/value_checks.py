@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.findings.source import ABSOLUTE_URL, STANDARD, LintHit, quoted
@@ -13,6 +15,7 @@ from mandelbot.preferences.statements import MEANINGS, READERS, Statement
 from mandelbot.robotstxt import times
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 from mandelbot.robotstxt.records import name_of
+from mandelbot.robotstxt.sitemap_lines import urls_of
 from mandelbot.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -265,6 +268,15 @@ def _check_delay(record: Record) -> Check:
 def _check_sitemap(record: Record) -> Check:
     value = record.value
     number = record.number
+    urls = urls_of(value)
+    if len(urls) > 1:
+        message = f"There are {len(urls)} URLs in one line: write {len(urls)} lines."
+        yield LintHit("sitemap-not-alone", number, message)
+        return
+    if urls[0] != value:
+        message = f"There is more than a URL in {quoted(value)}: write {urls[0]}."
+        yield LintHit("sitemap-not-alone", number, message)
+        return
     if not ABSOLUTE_URL.fullmatch(value):
         yield LintHit(
             "relative-sitemap", number, f"{quoted(value)} is not an absolute URL."
@@ -322,6 +334,7 @@ def _check_path(record: Record) -> Check:
         message = f"{field}: {_path_shown(path)} allows what is allowed by default."
         yield LintHit("allow-all", number, message)
     yield from _check_beginning(path, field, number)
+    yield from _check_meaning(path, number)
     yield from _check_wildcards(path, field, number)
     yield from _check_path_characters(path, number)
     if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
@@ -343,6 +356,79 @@ def _check_beginning(path: str, field: str, number: int) -> Check:
         yield LintHit(
             "no-leading-slash", number, f"{quoted(path)} does not begin with a slash."
         )
+
+
+#: A parameter of a query, as a path; one that has no letter is no name.
+_PARAMETER = re.compile(r"/[A-Za-z_][\w\-.%\[\]]*=[^/?*]*\$?", re.ASCII)
+
+
+_PUNCTUATED = re.compile(r"/[\w/.\-]*[,;]", re.ASCII)
+
+
+def _check_meaning(path: str, number: int) -> Check:
+    if _PARAMETER.fullmatch(path):
+        name = path[1:].partition("=")[0]
+        message = f"{quoted(path)} is no query: write /*?{name}= and /*&{name}=."
+        yield LintHit("parameter-as-path", number, message)
+    if _PUNCTUATED.fullmatch(path):
+        message = f"{quoted(path)} ends with {quoted(path[-1])}, which URLs must have."
+        yield LintHit("ends-with-punctuation", number, message)
+
+
+def check_hosts(records: Iterable[Record]) -> Check:
+    """Find paths that begin with a host that the file names in a Sitemap or Host."""
+    records = tuple(records)
+    hosts = set()
+    for record in records:
+        if record.field in {"sitemap", "host"}:
+            found = _HOST_IN.match(record.value)
+            if found:
+                hosts.add(found[1].lower().removeprefix("www."))
+    for record in records if hosts else ():
+        if record.field in {"allow", "disallow"}:
+            first = record.value[:_LONGEST_HOST].lstrip("/").partition("/")[0].lower()
+            if first.removeprefix("www.") in hosts and first:
+                message = f"{quoted(record.value)} begins with the site's own host."
+                yield LintHit("host-in-path", record.number, message)
+
+
+_LONGEST_HOST = 300  # characters
+_HOST_IN = re.compile(r"(?:https?://)?([\w\-]+(?:\.[\w\-]+)+)", re.IGNORECASE)
+
+
+def check_invisible(record: Record) -> Check:
+    """Find a value that begins or ends with a character that nobody sees."""
+    value = record.value
+    if value.isascii() or not value:
+        return
+    found = _INVISIBLE_ENDS.search(value)
+    place = "beside"
+    if found is None and record.field in _PATHS:
+        found = _INVISIBLE.search(value)
+        place = "within"
+    if found:
+        sign = f"U+{ord(found[0][0]):04X}"
+        message = f"There is an invisible character ({sign}) {place} {quoted(value)}."
+        yield LintHit("invisible-character", record.number, message)
+
+
+_PATHS = frozenset({"allow", "disallow", "sitemap", _TRAINING})
+
+
+def _characters(*categories: str) -> str:
+    """Return the characters of some Unicode categories, and fillers without a look."""
+    fillers = "\u115f\u1160\u3164\uffa0\u2800\u034f\u180e"
+    return fillers + "".join(
+        sign
+        for sign in map(chr, chain(range(0x80, 0x3100), range(0xFE00, 0x10000)))
+        if unicodedata.category(sign) in categories
+    )
+
+
+_HIDDEN = re.escape(_characters("Cf"))
+_INVISIBLE = re.compile(f"[{_HIDDEN}]")
+_SPACES = re.escape(_characters("Cf", "Zs", "Zl", "Zp") + "\x85")
+_INVISIBLE_ENDS = re.compile(rf"\A[{_SPACES}]|[{_SPACES}]\Z")
 
 
 def _check_wildcards(path: str, field: str, number: int) -> Check:

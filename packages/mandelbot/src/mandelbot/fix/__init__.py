@@ -1,16 +1,7 @@
-r"""The corrections of a robots.txt, and the check of what they open or close.
+r"""The normal form of a robots.txt, and the check of what it opens or closes.
 
->>> body = b"User-agent: *\nDisalow: /a # drafts\nAllow: /b\n\nDisallow: c/\n"
->>> correction = correct(body)
->>> print(correction.text, end="")
-User-agent: *
-Disallow: /a # drafts
-Allow: /b
-<BLANKLINE>
-Disallow: /c/
->>> print(correction.edits[0])
-line 2: Disalow: /a # drafts becomes Disallow: /a # drafts
->>> normal = normalize(correction.text.encode())
+>>> body = b"User-agent: *\nDisallow: /a # drafts\nAllow: /b\n\nDisallow: /c/\n"
+>>> normal = normalize(body)
 >>> print(normal.text, end="")
 User-agent: *
 Allow: /b
@@ -19,31 +10,28 @@ Disallow: /a
 Disallow: /c/
 >>> print(normal.proof)
 verified: 18 allow/disallow decisions unchanged (mandelbot dialect)
->>> print(*sentences(normal.effects))
-closes /c/ for others, as read by rep1994, extended2, urllib.robotparser before 3.13.14
+>>> print(*sentences(normal.effects))  # doctest: +ELLIPSIS
+closes /c/ for others, as read by the dialects rep1994, extended2; urllib...
 """
 
 from mandelbot.fix.correction import (
     Correction,
     Difference,
-    Edit,
     Proof,
-    correct,
     normalize,
     prove,
 )
-from mandelbot.fix.effects import READERS, Effect, sentences
+from mandelbot.fix.effects import READERS, Effect, named, sentences
 from mandelbot.fix.rewrite import Rewritten, rewrite
 
 __all__ = [
     "READERS",
     "Correction",
     "Difference",
-    "Edit",
     "Effect",
     "Proof",
     "Rewritten",
-    "correct",
+    "named",
     "normalize",
     "prove",
     "rewrite",

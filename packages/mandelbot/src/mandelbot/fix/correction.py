@@ -1,7 +1,7 @@
-"""The corrections that open nothing to any robot, and the proof of it.
+"""The normal form that opens nothing to any robot, and the proof of it.
 
-`correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What
-would open something to a robot is not done.
+`normalize` writes the normal form of `rewrite.py`. What would open something to a robot
+is not done.
 
 `questions.py` chooses the URLs and robots to compare. For the normal form the other
 fields are compared, too: delays, rates, times, comments, usage preferences, licences,
@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.syntax import mended
 from mandelbot.fix.effects import READINGS, effects_by, sentences
 from mandelbot.fix.questions import SITE, Questions
 from mandelbot.fix.rewrite import rewrite
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import UTF16_MARKS, decode
-from mandelbot.robotstxt.records import read_outline
 from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -173,31 +171,14 @@ def _about_all(robots: RobotsTxt) -> dict[str, object]:
     }
 
 
-class Edit(NamedTuple):
-    """A line that is corrected."""
-
-    line: int
-    before: str
-    after: tuple[str, ...]
-
-    def __str__(self) -> str:
-        after = " and ".join(self.after)
-        return (
-            f"line {self.line}: {shown(self.before.strip())} becomes"
-            f" {shown(after.strip())}"
-        )
-
-
 class Correction(NamedTuple):
-    """A file with some lines corrected, or all of it in the normal form."""
+    """A file in the normal form."""
 
     text: str
     remarks: tuple[str, ...] = ()
     """What is not as it should be, and why, as sentences."""
     effects: tuple[Effect, ...] = ()
     """What changes for each reader; empty: the file is unchanged."""
-    edits: tuple[Edit, ...] = ()
-    """Which lines are corrected; empty in the normal form."""
     proof: Proof | None = None
     """That the normal form says in the dialect what the file says, all of it."""
 
@@ -212,79 +193,6 @@ class Correction(NamedTuple):
         return next(sentences(one for one in self.effects if not one.is_harmless), "")
 
 
-def correct(
-    body: bytes, url: str = "", *, unsafe: bool = False, max_decisions: int = 100_000
-) -> Correction:
-    """Return a file with the lines corrected that evidently mean something else.
-
-    Only these lines change. A correction that opens something to any reader, or closes
-    more than the line means, is left out, and a remark says what it would do.
-
-    Args:
-        body: The file as fetched.
-        url: That of the file, for relative sitemaps; empty: it is not known.
-        unsafe: All are made; `effects` say what opens to whom.
-        max_decisions: About how many are compared for each reader.
-    """
-    robots = RobotsTxt.parse(body, max_bytes=None)
-    records = () if body[:2] in UTF16_MARKS else robots.records
-    found = ((record, mended(record, url)) for record in records)
-    edits = [
-        Edit(record.number, record.raw, tuple(lines))
-        for record, lines in found
-        if lines != [record.raw]
-    ]
-    done = Correction(as_it_is(body))
-    remarks = []
-    waiting = [edits] if edits else []
-    while waiting:
-        some = waiting.pop()
-        tried = _edited(body, robots, [*done.edits, *some], max_decisions)
-        if tried is None:
-            remarks += [f"{some[0]}: {_TOO_LARGE}"]
-        elif unsafe or tried.is_harmless:
-            done = tried
-        elif some[1:]:
-            middle = len(some) // 2
-            waiting += some[middle:], some[:middle]
-        else:
-            remarks += [f"{some[0]} is left out: it {tried.harm}."]
-    return done._replace(remarks=tuple(remarks))
-
-
-def _edited(
-    body: bytes, robots: RobotsTxt, edits: list[Edit], max_decisions: int
-) -> Correction | None:
-    """Correct these lines; None: the file is too large to compare."""
-    octets = body.splitlines(keepends=True)
-    for edit in edits:
-        old = octets[edit.line - 1]
-        end = old[len(old.rstrip(b"\r\n")) :] or b"\n"
-        new = end.join(line.encode() for line in edit.after)
-        octets[edit.line - 1] = old.replace(edit.before.encode(), new)
-    new = b"".join(octets)
-    after = RobotsTxt.parse(new, max_bytes=None)
-    written = {line for edit in edits for line in edit.after}
-    corrected = {record.number for record in after.records if record.raw in written}
-    for group in read_outline(after.records, after.dialect).groups:
-        if any(agent.number in corrected for agent in group.agents):
-            corrected.update(rule.number for rule in group.rules())
-
-    def meant(url: str, agent: str) -> bool:
-        """Whether a line that is not corrected closes a URL that is or was open."""
-        verdict = after.verdict(url, agent)
-        closing = verdict.rule and verdict.rule.line
-        return verdict.allowed or (
-            closing not in corrected and robots.allowed(url, agent)
-        )
-
-    questions = _questions(body, new, robots, after, max_decisions)
-    if questions is None:
-        return None
-    effects = effects_by(questions, body, new, meant, robots.dialect)
-    return Correction(as_it_is(new), (), effects, tuple(edits))
-
-
 def normalize(
     body: bytes,
     dialect: str | Dialect = "mandelbot",
@@ -292,10 +200,16 @@ def normalize(
     alone: bool = False,
     max_decisions: int = 100_000,
 ) -> Correction:
-    """Return the normal form of a file, verified to make the same decisions.
+    r"""Return the normal form of a file, verified to make the same decisions.
 
     A file of more than 64 KiB, or with more to compare than there is time for, stays as
     it is.
+
+    >>> from mandelbot import normalize
+    >>> print(normalize(b"user-agent:*\ndisallow:/b\ndisallow:/a\n").text, end="")
+    User-agent: *
+    Disallow: /b
+    Disallow: /a
 
     Args:
         body: The file as fetched.

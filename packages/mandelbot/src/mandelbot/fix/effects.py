@@ -3,16 +3,23 @@
 `correction.py` compares two files in one dialect. This module compares them for every
 reader, with the same URLs: a correction must not open anything that was closed to a
 robot.
+
+The readers are those that can be run: the dialects of this package, Protego, and the
+parser of the Python that runs it. Only the rules that Python's parser had until 3.13.13
+are written out here, for a Python that no longer has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from itertools import chain, groupby
 from operator import itemgetter
+from platform import python_version
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlparse, urlunparse
+from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 
@@ -33,18 +40,12 @@ if TYPE_CHECKING:
     _Asked = list[tuple[str, list[str]]]
     _Deciding = tuple[tuple[object, ...], list[str]]
 
-OLD_URLLIB = "urllib.robotparser before 3.13.14"
+OLD_URLLIB = "urllib.robotparser before Python 3.13.14"
 """Python's parser before 3.13.14 and 3.14.5."""
-PROTEGO = "protego"
+OWN_URLLIB = f"urllib.robotparser of Python {python_version()}"
+"""The parser of this Python."""
+PROTEGO = f"Protego {version('protego')}"
 """Scrapy's own parser."""
-_READ_ALIKE: Mapping[str, Dialect] = {
-    **DIALECTS,
-    # Since then it follows RFC 9309, but looks for the names of groups within the
-    # robot's.
-    "urllib.robotparser": replace(
-        DIALECTS["rfc9309"], name="urllib", agent_match="inside"
-    ),
-}
 
 
 def _reader(dialect: Dialect) -> Reader:
@@ -114,11 +115,27 @@ def _old_urllib(text: str) -> Allowed:
     return allowed
 
 
+def _own_urllib(text: str) -> Allowed:
+    """Read a file with the parser of this Python."""
+    parser = RobotFileParser()
+    parser.parse(text.splitlines())
+    return lambda url, agent: parser.can_fetch(agent, url)
+
+
+def _is_old(decide: Allowed) -> bool:
+    """Whether the first matching rule decides, as before RFC 9309."""
+    return not decide("https://example.com/a", "robot")
+
+
+_IS_OLD = _is_old(_own_urllib("User-agent: *\nDisallow: /\nAllow: /a"))
+FIRST_MATCH = OWN_URLLIB if _IS_OLD else OLD_URLLIB
+"""The reader by the rules that Python had until 3.13.13."""
+
 #: By name, how each of them reads a file.
 READERS: Mapping[str, Reader] = {
-    name: _reader(row) for name, row in _READ_ALIKE.items()
-} | {
-    OLD_URLLIB: _other(_old_urllib),
+    **{name: _reader(dialect) for name, dialect in DIALECTS.items()},
+    OWN_URLLIB: _other(_own_urllib),
+    **({} if _IS_OLD else {OLD_URLLIB: _other(_old_urllib)}),
     PROTEGO: _other(lambda text: Protego.parse(text).can_fetch),
 }
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
@@ -146,13 +163,23 @@ class Effect:
     """Those that are kept out now, and are meant to be let in."""
     made_up: list[tuple[str, str]] = field(default_factory=list)
     """What opens or is lost to robots that no one runs: names of two of the file are in
-    theirs.
+    theirs, or they have a name of a letter or two.
     """
 
     @property
     def is_harmless(self) -> bool:
         """Whether nothing opens to robots in use, and none loses what is open."""
         return not self.opened and not self.lost
+
+
+def named(readers: Iterable[str]) -> str:
+    """Return the names of readers: dialects as such, parsers with their versions."""
+    dialects = [name for name in readers if name in DIALECTS]
+    parsers = [name for name in readers if name not in DIALECTS]
+    if dialects:
+        kind = "dialect" if len(dialects) == 1 else "dialects"
+        parsers.insert(0, f"the {kind} {', '.join(dialects)}")
+    return "; ".join(parsers)
 
 
 def sentences(effects: Iterable[Effect]) -> Iterator[str]:
@@ -163,13 +190,13 @@ def sentences(effects: Iterable[Effect]) -> Iterator[str]:
             ("opens", "", effect.opened),
             ("closes", ", though it is meant to be open", effect.lost),
             ("closes", "", effect.closed),
-            ("changes", ", where a robot's name holds two of the file", effect.made_up),
+            ("changes", ", whose name no robot has", effect.made_up),
         ):
             for url, agent in pairs[:1]:
                 key = does, so, url.removeprefix(SITE), agent
                 readers.setdefault(key, []).append(effect.reader)
     for (does, so, path, agent), names in readers.items():
-        who = "all readers" if len(names) == len(READERS) else ", ".join(names)
+        who = "all readers" if len(names) == len(READERS) else named(names)
         yield f"{does} {path} for {agent}, as read by {who}{so}"
 
 
@@ -196,16 +223,18 @@ def effects_by(
             continue
         these: Iterable[tuple[str, Iterable[str]]]
         effect = Effect(name)
-        if name in _READ_ALIKE:
-            rules = [_RobotRules(body, _READ_ALIKE[name]) for body in (before, after)]
+        if name in DIALECTS:
+            rules = [_RobotRules(body, DIALECTS[name]) for body in (before, after)]
             these = _where_rules_differ(effect, asked, rules, own)
         else:
             # Python's old one reads of a browser-like header one robot's name, Mozilla.
-            if name == OLD_URLLIB:
+            if name == FIRST_MATCH:
                 by_header = {questions.nobody}
             else:
                 by_header = {one for one, _ in asked}
             by_header -= questions.made_up
+            if questions.has_short_names:
+                by_header = set()
             these = _by_token_and_header(asked, questions, by_header, lines)
         _compare(effect, (one, other), meant, these, questions)
         found.append(effect)

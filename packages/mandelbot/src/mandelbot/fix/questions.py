@@ -14,6 +14,7 @@ from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
 from mandelbot.robotstxt.grammar import grammar_of
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
 from mandelbot.robotstxt.paths import split_url
 from mandelbot.robotstxt.records import read_outline
 
@@ -114,6 +115,7 @@ def _near(path: str) -> Iterator[str]:
 
 
 SITE = "https://www.example.com"
+_SHORTEST = 3  # characters: the name of no known robot is shorter
 
 PROBES = 20  # as many URLs there are of a rule, about
 _FEWEST_URLS = 100  # for each robot, where there are as many
@@ -167,7 +169,11 @@ class Questions:
         self.nobody = ""
         """The robot that none of the files names."""
         self.made_up: frozenset[str] = frozenset()
-        """Robots that hold two names of the files in theirs: such as no one runs."""
+        """Robots that no one runs: they hold two names of the files in theirs, or have
+        a name of a letter or two.
+        """
+        self.has_short_names = False
+        """Whether a name of the files is so short that it is in any header."""
         self._written: dict[str, None] = {}
         self.is_whole = True
         """False: there are so many questions that a part of them, spread evenly, has to
@@ -198,11 +204,13 @@ class Questions:
         """Yield robots, each with the targets that it asks for."""
         names = [name for name in self._own if name and name != "*"]
         blended = self._blended(names)
-        self.made_up = frozenset(blended)
+        short = [name for name in names if len(name) < _SHORTEST]
+        self.made_up = frozenset([*blended, *short])
         self.nobody = self._nobody()
         # It stands for all that the file does not name, so what changes for it is named
         # as theirs.
         agents = [self.nobody, *self._some([*names, *blended], self._most_robots)]
+        agents += self._known(names, {name.lower() for name in short})
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
         everywhere = self._urls(list(self._everything), self._most_others or quota)
         for agent in agents:
@@ -212,6 +220,20 @@ class Questions:
             count = 2 * (quota if self.is_too_large else len(paths))
             always = self._some(list(decisive(paths)), count)
             yield agent, dict.fromkeys([*always, *own, *everywhere])
+
+    def _known(self, names: list[str], short: set[str]) -> list[str]:
+        """Return the known robots whose names hold one of the file that is very short.
+
+        Such a name is in anything, also in a header that was made up.
+        """
+        self.has_short_names = bool(short)
+        named = {name.lower() for name in names}
+        return [
+            robot.name
+            for robot in (KNOWN_ROBOTS if short else ())
+            if robot.name.lower() not in named
+            and any(name in robot.name.lower() for name in short)
+        ]
 
     def about_allowed(self, agent: str) -> dict[str, None]:
         """Return the questions about a robot's Allow rules, whose order matters."""

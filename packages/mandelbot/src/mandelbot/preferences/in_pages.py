@@ -94,6 +94,11 @@ def page_usage(
 
     Never raises, whatever the headers and bytes.
 
+    >>> from mandelbot import page_usage
+    >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
+    >>> usage["train-ai"]
+    'disallowed'
+
     Args:
         headers: name and value of each of the response's headers.
         body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.robotstxt.decider import Decider
@@ -24,10 +25,15 @@ CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the
 
 
 class RobotsTxt:
-    """A robots.txt, read in one dialect.
+    r"""A robots.txt, read in one dialect.
 
     An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a
     sequence of these in order of preference. A `url` is absolute or a path.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.allowed("https://example.com/paper.pdf", "Examplebot/1.0")
+    False
     """
 
     LARGE: ClassVar = 32_000
@@ -208,8 +214,20 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of all Sitemap lines as written, in order."""
-        return self._values("sitemap")
+        """The URLs of all Sitemap lines, in order; a value that is none, as written.
+
+        A line may lack the field, or have several URLs: see `sitemap_lines`.
+        """
+        from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
+
+        found = [
+            (number, url)
+            for number, value in self._grammar.values("sitemap", self._body)
+            if value
+            for url in sitemap_lines.urls_of(value)
+        ]
+        found += sitemap_lines.bare_urls(self._body)
+        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``fix``, ``normalize``: the new file, the diff, and what changes."""
+"""``normalize``: the new file, the diff, and what changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.fix import READERS, sentences
+from mandelbot.fix import READERS, named, sentences
 from mandelbot.formatting import printable
 
 if TYPE_CHECKING:
@@ -65,32 +65,30 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
 def corrected(
     rules: Rules, correction: Correction, dialect: str = "mandelbot"
 ) -> dict[str, Any]:
-    """Return a corrected file or its normal form, what changes, and for whom."""
+    """Return the normal form of a file, what changes, and for whom."""
     after = Rules("", correction.text.encode())
     source = rules.source
     before, lines = ([record.raw for record in file.records] for file in (rules, after))
     effects = correction.effects
     proof = correction.proof
     compared = sum(effect.decisions for effect in effects)
-    checked = (
-        f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
-    )
     verdict = "not harmless"
     if correction.is_harmless:
-        verdict = "verified: nothing opens"
+        verdict = "verified"
+    checked = (
+        f"{compared:,} allow/disallow decisions compared, as read by {named(READERS)}"
+    )
     return {
         "source": source,
         "dialect": dialect,
         "changed": after.body != rules.body,
         "text": correction.text,
         "diff": unified_diff(before, lines, source, f"{source} (corrected)"),
-        "edits": [edit._asdict() for edit in correction.edits],
         "remarks": [
-            *map(str, correction.edits),
             *correction.remarks,
             *([str(proof)] if proof else []),
             *sentences(effects),
-            *([f"{verdict}, {checked}"] if effects else []),
+            *([f"{verdict}: {checked}"] if effects else []),
         ],
         "harmless": correction.is_harmless,
         "effects": [
