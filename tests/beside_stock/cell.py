@@ -41,7 +41,7 @@ SETTINGS = {
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
-LONGEST = 200_000.0
+LONGEST = 20_000.0
 """Seconds of the crawl's clock after which a crawl is stopped: it would not end."""
 
 
