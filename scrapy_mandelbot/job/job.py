@@ -18,7 +18,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.job import feeds, salvage
-from scrapy_mandelbot.job.cookies import JobCookies, watch_cookies
+from scrapy_mandelbot.job.cookies import JobCookies, forget_cookies, watch_cookies
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage
@@ -267,6 +267,8 @@ class Job(RunningJob):
         self._state.save(is_last=True)
         if self._cookies is not None:
             self._cookies.close(is_finished=self._feeds.has_finished)
+        elif self._feeds.has_finished:  # an earlier run may have stored some
+            forget_cookies(self)
         error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
             self.end_not_saved(error)
