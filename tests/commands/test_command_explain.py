@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.robotstxt.known_robots import FALLBACKS
 from webs import Answer
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 BODY = b"""\
 User-agent: Examplebot
@@ -134,3 +139,10 @@ async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project)
     run = await robots_later("explain", web.url + "/a")
     assert run.returncode == 1
     assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()
+
+
+def test_the_page_lists_the_fallbacks():
+    """Each with its source and the date of the comparison."""
+    page = (DOCS / "command.rst").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^``(\w+)`` +``(\w+)`` +(https://\S+) +(20[\d-]+)$", page)
+    assert rows == [tuple(one) for one in FALLBACKS]

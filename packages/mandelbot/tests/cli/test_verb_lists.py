@@ -9,7 +9,7 @@ import json
 import pytest
 
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS
 
 BODY = b"""\
 User-agent: *
@@ -164,7 +164,9 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
     text = robots(
         "explain", "/private/x", "--robots", "--file", "robots.txt"
     ).stdout.decode()
-    assert f"\n{len(names)} verdicts: {len(names)} forbidden\n" in text
+    tokens = len(TOKENS)  # names that fetch nothing: their use is refused
+    forbidden = f"{len(names) - tokens} forbidden, {tokens} disallowed"
+    assert f"\n{len(names)} verdicts: {forbidden}\n" in text
     assert "any other" in text
     assert "GPTBot" in text
 
