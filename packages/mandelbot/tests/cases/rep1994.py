@@ -284,12 +284,6 @@ CASES = (
         allowed=("/tmp/x", "/a"),
     ),
     Case(
-        FORMAT,
-        "A lone * closes everything.",
-        "User-agent: *\nDisallow: *\n",
-        forbidden=("/",),
-    ),
-    Case(
         EXAMPLES,
         "No robots visit the map, /tmp/ or /foo.html.",
         """

@@ -274,7 +274,9 @@ def _check_sitemap(record: Record) -> Check:
         yield LintHit("sitemap-not-alone", number, message)
         return
     if urls[0] != value:
-        message = f"There is more than a URL in {quoted(value)}: write {urls[0]}."
+        message = (
+            f"There is more than a URL in {quoted(value)}: write {quoted(urls[0])}."
+        )
         yield LintHit("sitemap-not-alone", number, message)
         return
     if not ABSOLUTE_URL.fullmatch(value):
@@ -297,6 +299,14 @@ def _check_clean_param(record: Record) -> Check:
     if length > _LONGEST_CLEAN_PARAM:
         message = f"The Clean-param has {length} characters."
         yield LintHit("long-clean-param", record.number, message)
+        return
+    words = [word for word in re.split("[ \t]+", record.value) if word]
+    names = [words[0], *(word for word in words[1:] if word[0] not in "/*")]
+    if len(names) > 1:
+        paths = [word for word in words[1:] if word[0] in "/*"]
+        line = " ".join(["&".join(names), *paths])
+        message = f"There is a space between parameters: write {quoted(line)[1:-1]}."
+        yield LintHit("space-in-clean-param", record.number, message)
 
 
 def _unless(
