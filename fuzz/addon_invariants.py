@@ -26,7 +26,7 @@ def problem_details(data: bytes) -> None:
 
 
 def packing(data: bytes) -> None:
-    """What was packed comes back; what was not is refused with ValueError, or is a body."""
+    """What was packed comes back; anything else raises ValueError or is a body."""
     packed = pack(data)
     assert unpack(packed) == data
     assert len(packed) <= len(data) + 1

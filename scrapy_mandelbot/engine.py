@@ -1,4 +1,4 @@
-"""The names of Scrapy's engine and downloader that are private, or have been until recently.
+"""The private names of Scrapy's engine and downloader, or that have been until lately.
 
 The package uses them only here. *Fallback* is what a function does if Scrapy has
 changed, or if a custom DOWNLOADER lacks the name: something slower, never something
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -19,16 +20,20 @@ import scrapy.pqueues
 import scrapy.signals
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
+    from http.cookiejar import Cookie
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
+    CookieJars = defaultdict[Any, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +52,7 @@ def wake(crawler: Crawler) -> None:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the crawl is on its way out, so that nothing should wait any longer.
+    """Return whether the crawl is closing, so that nothing should wait any longer.
 
     Scrapy sends no signal before all requests under way have ended, those that wait
     included.
@@ -90,7 +95,7 @@ def is_a_command(crawler: Crawler) -> bool:
 
 
 def is_awaited(request: Request) -> bool:
-    """Return whether a Deferred gets the answer, as in the shell; in a crawl none does."""
+    """Return whether a Deferred gets the answer, as in the shell, never in a crawl."""
     return isinstance(getattr(request.callback, "__self__", None), Deferred)
 
 
@@ -119,7 +124,9 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     # RuntimeError: the crawler has no engine yet
     except (AttributeError, RuntimeError):
         slot: str | None = request.meta.get("download_slot")
-        return (urlparse_cached(request).hostname or "") if slot is None else slot
+        if slot is None:
+            return urlparse_cached(request).hostname or ""
+        return slot
     return name_slot(request)
 
 
@@ -171,14 +178,16 @@ def give_up_place(crawler: Crawler, request: Request) -> None:
 
 
 def take_place(crawler: Crawler, request: Request) -> None:
-    """Undo :func:`give_up_place`; the downloader expects the request there in the end."""
+    """Undo :func:`give_up_place`: the downloader expects the request in the end."""
     active = cast("Any", crawler.engine).downloader.active
     if isinstance(active, set):
         active.add(request)
 
 
 def add_place(crawler: Crawler, request: Request) -> int:
-    """Count a request and the one that it waits for as one place; return how many were added.
+    """Count a request and the one that it waits for as one place.
+
+    Returns how many places were added.
 
     Fallback: none, and each holds one.
     """
@@ -209,7 +218,9 @@ def room(crawler: Crawler) -> float:
         under_way = len(engine.downloader.active)
     except (AttributeError, TypeError):
         under_way = len(getattr(getattr(engine, "_slot", None), "inprogress", ()))
-    return most - under_way if most else inf
+    if most:
+        return most - under_way
+    return inf
 
 
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
@@ -234,7 +245,7 @@ def evict_waiting(
     unwanted: Callable[[Request], bool],
     error: Exception,
 ) -> int:
-    """End the wait of requests that these download slots hold and have not sent, with an error.
+    """Fail the requests that wait in these download slots, with an error.
 
     Returns:
         How many there were. Without slots: none, and those requests are sent.
@@ -255,7 +266,7 @@ def evict_waiting(
 
 
 def scheduler_length(crawler: Crawler) -> int:
-    """Return how many requests the scheduler holds; 1 for any number, where it cannot count."""
+    """Return how many requests the scheduler holds; 1 for any unknown number."""
     try:
         scheduler = _scheduler(crawler)
     except RuntimeError:  # the crawl has not begun
@@ -279,7 +290,7 @@ def slot_delay(crawler: Crawler, keys: Iterable[str]) -> float:
 
 
 def scheduler_only_waits(crawler: Crawler) -> bool:
-    """Return whether the scheduler says that what it cannot look through has to wait as well."""
+    """Return whether the scheduler says that all it cannot look through waits, too."""
     return bool(getattr(_scheduler(crawler), "only_waits", False))
 
 
@@ -341,7 +352,9 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
 def download_by(
     crawler: Crawler, way: Callable[[Download, Request], Coroutine[Any, Any, Response]]
 ) -> bool:
-    """Send each request through a coroutine function, which gets the download and the request.
+    """Send each request through a coroutine function.
+
+    It gets the download and the request.
 
     No signal is sent when a request leaves its download slot:
     ``request_reached_downloader`` comes earlier. So a function of ours calls the
@@ -411,8 +424,49 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
 
 
+def cookie_jars(crawler: Crawler) -> CookieJars | None:
+    """Return the crawl's cookie jars by their meta key ``cookiejar``.
+
+    They are those of Scrapy's ``CookiesMiddleware``, or of another middleware that
+    keeps them as it does: in a ``defaultdict`` of Scrapy's jars, named ``jars``.
+
+    Fallback: None, and no cookies are stored.
+    """
+    downloader = getattr(crawler.engine, "downloader", None)
+    manager = getattr(downloader, "middleware", None)
+    found = [one for one in getattr(manager, "middlewares", ()) if _keeps_jars(one)]
+    found.sort(key=lambda one: not isinstance(one, CookiesMiddleware))
+    return found[0].jars if found else None
+
+
+def _keeps_jars(middleware: Any) -> bool:
+    jars = getattr(middleware, "jars", None)
+    if not isinstance(jars, defaultdict) or jars.default_factory is None:
+        return False
+    return hasattr(jars.default_factory(), "set_cookie")
+
+
+def cookies_of(jar: Any, domains: Iterable[str]) -> Mapping[str, list[Cookie]]:
+    """Return the cookies of some domains in one of Scrapy's jars, by domain.
+
+    Fallback: the whole jar is looked through.
+    """
+    found: dict[str, list[Cookie]] = {}
+    by_domain = getattr(jar, "_cookies", None)
+    if isinstance(by_domain, dict):
+        for domain in domains:
+            paths = by_domain.get(domain, {}).values()
+            found[domain] = [cookie for names in paths for cookie in names.values()]
+        return found
+    wanted = set(domains)
+    for cookie in jar:
+        if cookie.domain in wanted:
+            found.setdefault(cookie.domain, []).append(cookie)
+    return found
+
+
 def is_undefined(spider: Spider | None, callback: Any) -> bool:
-    """Return whether a callback is Scrapy's own ``parse``, which raises NotImplementedError.
+    """Return whether a callback is Scrapy's ``parse``, which raises an error.
 
     Of None it is: responses go to the spider's ``parse``, which it does not define.
     Without ``_parse``, which spiders as CrawlSpider replace: a spider needs a
@@ -429,23 +483,21 @@ def is_undefined(spider: Spider | None, callback: Any) -> bool:
 def has_delays(crawler: Crawler) -> bool:
     """Return whether download slots hold requests for a while before they send them."""
     settings = crawler.settings
-    return bool(
-        settings.getfloat("DOWNLOAD_DELAY")
-        or settings.getbool("AUTOTHROTTLE_ENABLED")
-        or any(
-            slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values()
-        )
-        or getattr(crawler.spider, "download_delay", None)
-    )
+    if settings.getfloat("DOWNLOAD_DELAY") or settings.getbool("AUTOTHROTTLE_ENABLED"):
+        return True
+    if getattr(crawler.spider, "download_delay", None):
+        return True
+    slots = settings.getdict("DOWNLOAD_SLOTS").values()
+    return any(slot.get("delay") for slot in slots)
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:
-    """Send an item that came from no response through the item pipelines, as from ``start()``."""
+    """Send an item through the pipelines that came from no response."""
     await cast("Any", crawler.engine).scraper.start_itemproc_async(item, response=None)
 
 
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that no caller waits for, on whichever loop or reactor Scrapy runs."""
+    """Run a coroutine for which no caller waits, on Scrapy's loop or reactor."""
     deferred_from_coro(coroutine)
 
 

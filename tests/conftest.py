@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_written_to_what_all_sites_share():
-    """Whatever a process's tests do, what stands for nothing says nothing in the end."""
+    """After all tests of a process, shared empty objects are still empty."""
     yield
     from flights import assert_untouched
 
@@ -86,7 +86,7 @@ def clock() -> TurnedClock:
 
 @pytest.fixture
 def make_crawler(clock):
-    """Make crawlers that send nothing, by a turned clock; no timer of theirs is left."""
+    """Make crawlers that send nothing, by a turned clock; they leave no timer."""
     from queueing import queue_crawler  # at its import a reactor has to be there
     from scrapy.signals import spider_closed
 
@@ -120,7 +120,7 @@ def webs():
 
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory):
-    """Start what runs Scrapy in processes of their own, without importing it for each."""
+    """Run Scrapy in separate processes without importing it for each."""
     started = Forked(tmp_path_factory.mktemp("forked"))
     yield started
     started.stop()

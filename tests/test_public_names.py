@@ -13,7 +13,7 @@ def test_every_public_name_is_there(name):
     assert getattr(scrapy_mandelbot, name) is not None
 
 
-def test_no_other_name_is():
+def test_no_other_name_is_public():
     """A misspelt name is an AttributeError, as in any module."""
     with pytest.raises(AttributeError, match="Adon"):
         scrapy_mandelbot.Adon  # noqa: B018

@@ -26,7 +26,7 @@ from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unread
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -70,13 +70,13 @@ class RobotsTxtMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Pass the request on, drop it, or send it back until its site's rules are known."""
+        """Pass the request on, drop it, or send it back until the rules are known."""
         meta = request.meta
         url = request.url
-        if meta.get("dont_obey_robotstxt") or not url.startswith(
-            ("http://", "https://")  # other schemes have no robots.txt
-        ):
+        if meta.get("dont_obey_robotstxt"):
             return None
+        if not url.startswith(("http://", "https://")):
+            return None  # other schemes have no robots.txt
         if CITED in meta:
             self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
@@ -87,9 +87,10 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
-        says_why = rules.is_large and self._crawl.forbids(request)
-        if says_why and (steps := rules.robots.explaining(self._agent(request))):
-            await self._crawl.clock.share.run(steps)
+        if rules.is_large and self._crawl.forbids(request):
+            steps = rules.robots.explaining(self._agent(request))
+            if steps:
+                await self._crawl.clock.share.run(steps)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -103,7 +104,7 @@ class RobotsTxtMiddleware:
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
-        """Return the rules of the request's site, or what `process_request` returns without any."""
+        """Return the rules of the request's site, or a result of `process_request`."""
         throttle = self._crawl.throttle
         site = flight.site
         if throttle.has_given_up(flight):
@@ -136,10 +137,18 @@ class RobotsTxtMiddleware:
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
-                raise not_sent(self._crawl, flight)
+                raise self._not_sent(flight, rules)
+
+    def _not_sent(self, flight: Flight, rules: SiteRules | None) -> BaseException:
+        """Return the error of a request that has waited in vain."""
+        if rules is None or rules.outcome.wait is None:
+            return not_sent(self._crawl, flight)
+        return rules.error_anew()  # the host has never answered
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
-        """Report that a site's rules are unknown; return whether they are requested again.
+        """Report that a site's rules are unknown.
+
+        Returns whether they are requested again.
 
         Raises:
             Exception: the site has never answered; its requests fail with the
@@ -149,13 +158,17 @@ class RobotsTxtMiddleware:
         throttle = self._crawl.throttle
         site = flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
-        if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            if outcome.failure is not Failure.PROXY:
-                site.pause.reset()  # no request waits
+        # Its sender waits for no last try: a callback may hang until it has an answer.
+        is_over = outcome.kind is OutcomeKind.FAILED
+        is_over = is_over or (outcome.is_last_wait and not flight.is_from_queue)
+        if is_over and rules.error is not None:
+            if rules.is_dead:
                 throttle.scouted(flight)
-                throttle.update(site)
+                throttle.pauses.found_dead(site, outcome.failure, rules.until)
+                if site.pause.is_given_up and flight.is_from_queue:
+                    return True  # it waits for the next run
             flight.meaning = NOTHING
-            raise rules.error.with_traceback(None)
+            raise rules.error_anew()
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
@@ -169,7 +182,7 @@ class RobotsTxtMiddleware:
         return True
 
     def _check_redirect(self, request: Request) -> None:
-        """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
+        """Raise IgnoreRequest if a sitemap was redirected to a forbidden place."""
         if len(request.url) > LONGEST_REDIRECT:
             raise IgnoreRequest(
                 f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters"
@@ -223,18 +236,16 @@ class RobotsTxtMiddleware:
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
-        """Answer a spider's request for /robots.txt, such as SitemapSpider's, from the cache.
+        """Answer a spider's own request for /robots.txt from the cache.
 
         To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's
         commands.
         """
         url = urlparse_cached(request)
         is_file = url.path == "/robots.txt" and not url.query
-        if (
-            request.method != "GET"
-            or not is_file
-            or self._crawl.is_for_a_person(request)
-        ):
+        if not is_file or request.method != "GET":
+            return None
+        if self._crawl.is_for_a_person(request):
             return None
         copy = self._crawl.fetcher.cached(site)
         if copy is None:  # the file is unavailable

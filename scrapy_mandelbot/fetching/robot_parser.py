@@ -48,7 +48,7 @@ class MandelbotRobotParser(RobotParser):
         return self.robots.allowed(url, user_agent)
 
     def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
-        """Return whether the agent may crawl the URL, with the rule and line that decide."""
+        """Return whether the agent may crawl the URL, and the rule that decides."""
         return self.robots.verdict(header_text(url), _agent(user_agent))
 
     def crawl_delay(self, user_agent: Agent) -> float | None:

@@ -1,4 +1,4 @@
-"""The pace of a site: how often its owner lets it be asked, and at which times of the day.
+"""The pace of a site: how often it may be asked, and at which times of the day.
 
 Sources: Mandelbot, "Crawl Delay", for the delay set manually; "An Extended Standard for
 Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay directive",
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import floor, inf, isfinite
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Pace:
     @cached_property
     def is_free(self) -> bool:
         """Whether it asks for nothing."""
-        return not (self.visits or self.by_fetch_time or self.window) and all(
-            delay <= 0 for _, _, delay in self._day
-        )
+        if self.visits or self.by_fetch_time or self.window:
+            return False
+        return all(delay <= 0 for _, _, delay in self._day)
 
     @property
     def visits_text(self) -> str:
@@ -106,7 +106,9 @@ class Pace:
     def is_free_at(self, now: float) -> bool:
         """Return whether any number of requests may be sent now."""
         second = now % _DAY
-        return not (self.by_fetch_time or self.window) and any(
+        if self.by_fetch_time or self.window:
+            return False
+        return any(
             start <= second < end and delay <= 0 for start, end, delay in self._day
         )
 
@@ -117,11 +119,11 @@ class Pace:
 
     @cached_property
     def _day(self) -> tuple[tuple[int, int, float], ...]:
-        """The parts of a day in which the site may be crawled: first second, end, and delay."""
+        """The parts of a day in which it may be crawled: first second, end, delay."""
         # Of several rates for the same time the slowest counts.
         slowest = {
             rate.window: rate.delay
-            for rate in sorted(self.rates, key=lambda r: r.delay)
+            for rate in sorted(self.rates, key=attrgetter("delay"))
         }
         always = slowest.pop(None, 0.0)
         if not slowest and not self.visits:
@@ -162,7 +164,7 @@ class Pace:
 def pace_by_hand(
     delay: float, robots: RobotsTxt | None = None, agent: Agent = ""
 ) -> Pace:
-    """Return the pace that the project sets: seconds between requests, whatever the file says.
+    """Return the project's pace: seconds between requests, whatever the file says.
 
     Of the file only Visit-time still applies: a manual delay says how often, not when.
     """
@@ -191,7 +193,7 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
 
 
 def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
-    """Return the lines about a pace, of those for the agent, that are ignored as nonsense."""
+    """Return the lines for the agent about a pace that are ignored as nonsense."""
     return tuple(_lines(robots, agent, are_readable=False))
 
 
@@ -218,7 +220,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def _minutes_of(window: TimeWindow) -> tuple[slice, ...]:
-    """Return the minutes of the day in a window, which has two parts if it passes midnight."""
+    """Return the minutes of the day in a window: two parts if it passes midnight."""
     if window.start <= window.end:
         return (slice(window.start, window.end + 1),)
     return slice(window.start, _MINUTES), slice(0, window.end + 1)
@@ -229,4 +231,6 @@ def _first_within(moment: float, start: int, end: int) -> float:
     day, second = divmod(moment, _DAY)
     if second < start:
         return day * _DAY + start
-    return moment if second < end else (day + 1) * _DAY + start
+    if second < end:
+        return moment
+    return (day + 1) * _DAY + start

@@ -37,7 +37,7 @@ _LONGEST_NAME = 100
 
 
 class RequestStorage(ABC):
-    """Requests by the names of their sub-queues, counted; those that came back are the next.
+    """Requests by the names of their sub-queues; those that came back are the next.
 
     A class that builds on it keeps the others, and counts what it adds and takes.
     """
@@ -71,7 +71,7 @@ class RequestStorage(ABC):
         self.total += by
 
     def shrink(self, name: str) -> None:
-        """Count a request that was taken out of a sub-queue, which ends with its last one."""
+        """Count a request out of its sub-queue, which ends with its last one."""
         self.total -= 1
         self.lengths[name] -= 1
         if not self.lengths[name]:
@@ -114,7 +114,7 @@ class RequestStorage(ABC):
             self.grow(name, len(requests))
 
     def take_at_hand(self, name: str) -> Request:
-        """Return the next one of those in :attr:`at_hand`, which are counted elsewhere."""
+        """Return the next one in :attr:`at_hand`; those are counted elsewhere."""
         requests = self.at_hand[name]
         request = requests.pop(0)
         if not requests:
@@ -132,7 +132,7 @@ class RequestStorage(ABC):
         """Forget a request that was taken, and will not be sent."""
 
     def put_down(self) -> list[Request]:
-        """Store the requests in memory for the next run; return those that cannot be stored."""
+        """Store the requests in memory for the next run. Returns those it cannot."""
         return []
 
     def close(self) -> dict[str, list[int]]:
@@ -144,7 +144,7 @@ class RequestStorage(ABC):
 
 
 class ParkedRequests(RequestStorage):
-    """Stores requests in memory, in each sub-queue by priority, then in the order first taken.
+    """Stores requests in memory, by priority, then in the order first taken.
 
     A request that comes back has its previous place, before those taken after it.
     """
@@ -159,7 +159,8 @@ class ParkedRequests(RequestStorage):
         """Add a request to a sub-queue, in its place."""
         number = self._numbers.get(request)
         if number is None:
-            number = self._numbers[request] = next(self._next_number)
+            number = next(self._next_number)
+            self._numbers[request] = number
         heappush(self._heaps.setdefault(name, []), (-request.priority, number, request))
         self.grow(name)
 
@@ -229,7 +230,9 @@ class Storage(RequestStorage):
             self._alone[name] = request
             self.grow(name)
             return
-        queue = self._in_memory[name] if name in self._in_memory else self._reach(name)
+        queue = self._in_memory.get(name)
+        if queue is None:
+            queue = self._reach(name)
         try:
             queue.push(request)
         except ValueError:
@@ -272,9 +275,8 @@ class Storage(RequestStorage):
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""
-        state = {
-            name: queue.close() for name, queue in self.opened.items()
-        } | self._closed
+        state = {name: queue.close() for name, queue in self.opened.items()}
+        state.update(self._closed)
         self.opened.clear()
         self._closed.clear()
         return super().close() | state
@@ -328,7 +330,8 @@ def warn_of_lost(crawler: Crawler, lost: list[Request], why: str = _UNWRITABLE) 
     """Name the requests that nothing keeps; `why` goes on after their number."""
     if lost:
         some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
-        some += ", …" if len(lost) > _NAMED else ""
+        if len(lost) > _NAMED:
+            some += ", …"
         number = counted(len(lost), "request")
         extra = {"spider": crawler.spider}
         logger.warning("Lost %s %s: %s", number, why, some, extra=extra)

@@ -80,7 +80,7 @@ def read_rows(
 
 
 def as_copy(row: Row) -> CachedRobots:
-    """Return the copy that a row holds: body, status, time, URL, ETag, Last-Modified."""
+    """Return the copy of a row: body, status, time, URL, ETag, Last-Modified."""
     body, status, fetched_at, url, etag, last_modified = row
     if int(status) not in _STATUSES:
         raise ValueError(f"no status: {status}")

@@ -1,4 +1,4 @@
-"""The pace of each site: its robots.txt's crawl delay, or the delay that the project sets."""
+"""The pace of each site: the crawl delay of its robots.txt, or the project's."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Paces:
         self._pace_changed = pace_changed
 
     def learn(self, site: Site, robots: RobotsTxt, agent: Agent, until: float) -> bool:
-        """Follow the pace that a robots.txt sets for an agent, or the project's manual delay.
+        """Follow the pace that a robots.txt sets for an agent, or the project's delay.
 
         `until`: when the rules are to be looked up again. Returns whether the pace has
         changed.
@@ -102,7 +102,7 @@ class Paces:
             not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
         )
         is_news = site.pacer.follow(pace, until, now)
-        site.look_anew()
+        site.recheck()
         if not is_news:
             return False
         if is_restored:
@@ -125,7 +125,7 @@ class Paces:
             return False
         if not site.pacer.restore(self._config.pace_longest, self._now()):
             return False
-        site.look_anew()
+        site.recheck()
         self._emit(events.TURN_RESTORED)
         self._pace_changed(site)
         return True

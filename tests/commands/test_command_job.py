@@ -17,9 +17,9 @@ from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
 from scrapy_mandelbot.commands.job_verb import _FileJob
+from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
-from scrapy_mandelbot.job.salvage import JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore

@@ -6,6 +6,7 @@ for.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import sub
 
 import pytest
@@ -75,7 +76,7 @@ async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
 
 @ensureDeferred
 async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
-    """Also one of a page that was refused before and is set aside: none is sent sooner."""
+    """Not one of a page that was refused before either: none is sent sooner."""
     web = site(webs, 200, delay=0.4)
     named = Answer(b"", 503, {"Retry-After": "9"})
     answers = iter([Answer(b"", 503), named, html()])
@@ -93,7 +94,7 @@ async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_slows_no_other(webs):
-    """It is asked again later and later; the site's other pages do not wait for that."""
+    """It is asked again later and later; the site's other pages do not wait."""
     web = site(webs, 60, delay=0.01)
     answers = iter([Answer(b"", 503), Answer(b"", 503), Answer(b"", 503), html()])
     web.pages["/page/59"] = lambda _request: next(answers)
@@ -113,10 +114,13 @@ async def test_a_url_that_alone_answers_503_slows_no_other(webs):
 
 @ensureDeferred
 async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """What was refused goes to its errback with the last response, once tries are used
-    up.
+    """What was refused goes to its errback with its last response.
+
+    What was never sent is sent once each, a second apart, before it fails: the site had
+    answered.
     """
-    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
+    web = site(webs, 8)
+    healthy = site(webs, 3, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=4)
 
     result = await crawl(
@@ -129,14 +133,17 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
     )
 
     assert len(result.items) + len(result.failures) == 9 + 4
-    answers = [getattr(failure.value, "response", None) for failure in result.failures]
-    assert {one.status for one in answers if one is not None} == {503}
+    assert {failure.value.response.status for failure in result.failures} == {503}
     assert {failure.request.url for failure in result.failures} | set(
         result.urls()
     ) == {
         *web.urls(8),
         *healthy.urls(3),
     }
+    failed = [failure.request.url for failure in result.failures]
+    refused = [(web.url + hit.path, hit.at) for hit in web.hits if hit.status == 503]
+    assert set(failed) <= {url for url, _ in refused}, "each was sent"
+    assert all(b[1] - a[1] >= 1 for a, b in pairwise(refused[3:]))
     assert result.stats["mandelbot/pause/given_up"] == 1
     assert len(result.logged("Gave up http")) == 1
     assert "retry/count" not in result.stats
@@ -201,3 +208,80 @@ async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribut
     result = await crawl(Spider)
     assert [item["status"] for item in result.items] == [503]
     assert "mandelbot/pause/count" not in result.stats
+
+
+class StatusesSpider(scrapy.Spider):
+    """A link checker: the status of every page is its result."""
+
+    name = "statuses"
+    meta: dict = {}
+
+    async def start(self):
+        for number in range(20):
+            url = f"{self.web_url}/page/{number}"
+            yield scrapy.Request(url, meta=dict(self.meta), errback=self.failed)
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+
+    def failed(self, failure):
+        yield {"url": failure.request.url, "status": failure.value.response.status}
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta", "is_spiders"),
+    [
+        ({"HTTPERROR_ALLOW_ALL": True}, {}, True),
+        ({"HTTPERROR_ALLOWED_CODES": [503, 404]}, {}, True),
+        ({"HTTPERROR_ALLOWED_CODES": [404]}, {}, False),
+        ({}, {"handle_httpstatus_all": True}, True),
+        ({}, {"handle_httpstatus_list": [503]}, True),
+        # As in HttpErrorMiddleware: the list of a request has precedence.
+        ({"HTTPERROR_ALLOW_ALL": True}, {"handle_httpstatus_list": [404]}, False),
+    ],
+)
+@ensureDeferred
+async def test_a_status_that_the_spider_handles_is_handed_on(
+    webs, settings, meta, is_spiders
+):
+    """At once, in all forms that Scrapy has for it: nothing is paused."""
+    web = site(webs, 20)
+    web.pages["/page/7"] = Answer(b"broken", 503)
+    settings = {**settings, "RETRY_ENABLED": False}
+    result = await crawl(StatusesSpider, settings, web_url=web.url, meta=meta)
+    assert len(result.items) == 20
+    assert ("mandelbot/pause/count" not in result.stats) == is_spiders
+    assert (web.asked("/page/7") == 1) == is_spiders
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta"),
+    [
+        ({"RETRY_ENABLED": False}, {}),
+        ({}, {"dont_retry": True}),
+        ({"RETRY_TIMES": 0}, {}),
+    ],
+)
+@ensureDeferred
+async def test_a_page_that_may_not_be_retried_has_no_tries_of_its_own(
+    webs, settings, meta
+):
+    """The site is paused as ever; the page that alone is refused is handed on."""
+    web = site(webs, 20)
+    web.pages["/page/7"] = Answer(b"broken", 503)
+    result = await crawl(StatusesSpider, settings, web_url=web.url, meta=meta)
+    assert len(result.items) == 20
+    assert result.stats["mandelbot/pause/count"] == 1
+    assert web.asked("/page/7") == 2
+    assert result.seconds < 10
+
+
+@ensureDeferred
+async def test_a_site_is_paused_for_requests_that_may_not_be_retried(webs):
+    """Scrapy's guide for broad crawls sets it: no page of an outage is lost."""
+    web = site(webs, 20)
+    web.refuse = Closed(seconds=30, after=5, robots_too=False)
+    settings = {"RETRY_ENABLED": False}
+    result = await crawl(StatusesSpider, settings, web_url=web.url)
+    assert {item["status"] for item in result.items} == {200}
+    assert len(result.items) == 20

@@ -231,7 +231,7 @@ async def test_mandelbot_each_site_has_its_own_file(webs):
 
 @ensureDeferred
 async def test_one_fetch_shared_and_one_request_of_an_unknown_site(webs):
-    """A slow robots.txt holds one place, not all: the other requests stay in the queue."""
+    """A slow robots.txt holds one place, not all: the rest stays in the queue."""
     slow, quick = site(webs, 0), site(webs, 20, "127.0.0.2")
     for number in range(30):
         slow.pages[f"/start/{number}"] = html()

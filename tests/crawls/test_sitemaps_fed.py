@@ -1,4 +1,4 @@
-"""What sitemaps list waits on disk, is fed as the crawl has room, and outlasts the run."""
+"""What sitemaps list waits on disk, is fed as there is room, and outlasts runs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ FOLLOWING = SPIDER.replace(
 
 @ensureDeferred
 async def test_a_restart_goes_on_where_it_stopped(webs, job):
-    """Interrupted in the middle of a sitemap: over both runs every page exactly once."""
+    """Interrupted within a sitemap: over both runs every page exactly once."""
     web = shop(webs, 400, "/a.xml", "/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300)))
     web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300, 400)))

@@ -1,4 +1,4 @@
-"""The pages of settings, meta keys, hooks and stats say what is there, and all of it."""
+"""The pages of settings, meta keys, hooks and stats are complete and true."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_every_column_of_the_last_table_is_documented():
 SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
 
 
-def test_the_statuses_that_pause_a_site_are_told_as_they_are():
+def test_the_documented_pausing_statuses_are_those_of_the_code():
     """Wherever a page lists the first of them with others, it lists all, or the
     registered two.
     """
@@ -153,6 +153,8 @@ def test_every_meta_key_is_in_the_table():
         "max_retry_times",
         "download_slot",
         "is_start_request",
+        "cookiejar",
+        "dont_merge_cookies",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 

@@ -56,7 +56,7 @@ def test_the_page_explains_each_severity():
     assert listed == [severity.name.lower() for severity in reversed(Severity)]
 
 
-def test_each_has_its_section():
+def test_each_finding_has_its_section():
     """Every finding is explained, in the order of the catalogue."""
     assert list(SECTIONS) == list(FINDINGS)
 

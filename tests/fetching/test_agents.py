@@ -166,7 +166,7 @@ def sentence(case):
 
 @pytest.mark.parametrize("case", CASES, ids=sentence)
 def test_the_rule(case):
-    """The first that names a robot: the setting, the header, what will be the header."""
+    """The first that names a robot: the setting, the header, or its default."""
     assert Crawl.of(case.crawler()).agents.of(case.request()) == case.expected
 
 

@@ -56,7 +56,7 @@ def complaint(row: Row, shape: str) -> str | None:
 
 
 def _least(row: Row, shape: str, start: int) -> dict[int, float]:
-    """Return the least seconds at n and 4n, measured until nothing is wrong with them."""
+    """Return the least seconds at n and 4n, measured again if the machine was busy."""
     least: dict[int, float] = {}
     for _ in range(ATTEMPTS):
         for size in (start, 4 * start):

@@ -1,4 +1,4 @@
-"""Files, URLs and names of robots that are as slow to read as anyone could make them."""
+"""Files, URLs and robots' names made to be as slow to read as possible."""
 
 from __future__ import annotations
 

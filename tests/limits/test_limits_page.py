@@ -44,10 +44,14 @@ NO_LIMITS = {
         "of a name that is compared with others for a finding"
     ),
     "mandelbot.findings.syntax._LONGEST": "what a field can be",
-    "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": "when a finding is reported",
+    "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": (
+        "when a finding is reported"
+    ),
     "mandelbot.findings.value_checks._LONGEST_DELAY": "when a finding is reported",
     "mandelbot.fix.questions.LONGEST": "of a rule that a correction is proved by",
-    "mandelbot.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
+    "mandelbot.sitemaps.markup._LONGEST": (
+        "of markup that may be cut between two blocks"
+    ),
     "mandelbot.sitemaps.markup._LONGEST_CLOSING": (
         "of markup that may be cut between two blocks"
     ),
@@ -57,7 +61,7 @@ NO_LIMITS = {
     "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_LABEL": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_NAME": "what a host can be",
-    "report.site_record._MOST": "of a value that a quantile is estimated from",
+    "report.quantile_sketch._MOST": "of a value that a quantile is estimated from",
     "store.redis.wire._MOST_AT_A_TIME": (
         "of commands that go out together; the others follow"
     ),

@@ -77,7 +77,7 @@ class Forked:
     def program(
         self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``scrapy``, or the script that comes first, in a folder, and wait for it."""
+        """Run ``scrapy``, or the script named first, in a folder, and wait for it."""
         words = [str(argument) for argument in arguments]
         with TemporaryDirectory() as files, socket.socket(socket.AF_UNIX) as connection:
             given, out, err = (Path(files) / name for name in ("in", "out", "err"))

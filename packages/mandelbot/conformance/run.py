@@ -6,8 +6,8 @@ The command reads a question a line from standard input, as JSON: ``kind``, ``di
 and ``input`` of the case, and its ``url``. For each it writes a line: ``{"answer":
 true}``, or ``{"answer": null}`` if it does not answer that kind; such questions do not
 count. A name is that of a dialect, or ``sitemaps``, ``robot_tags`` or ``usage``;
-without names, it is asked as a robot that follows RFC 9309. Exit status 0: all answers
-are as expected.
+without names, it is asked as a robot that follows RFC 9309.
+Exit status 0: all answers are as expected.
 """
 
 import json

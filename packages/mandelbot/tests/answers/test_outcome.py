@@ -186,13 +186,14 @@ CASES = [
         for known, case, kind in (
             (NOTHING, "unavailable", OutcomeKind.UNAVAILABLE),
             (seen(2), "unavailable", OutcomeKind.UNAVAILABLE),
-            (seen(3), "unanswered", OutcomeKind.FAILED),
-            (seen(4), "unanswered", OutcomeKind.FAILED),
+            (seen(5), "unavailable", OutcomeKind.UNAVAILABLE),
+            (seen(6), "unanswered", OutcomeKind.FAILED),
+            (seen(7), "unanswered", OutcomeKind.FAILED),
             (seen(9, has_answered=True), "unavailable", OutcomeKind.UNAVAILABLE),
             (COPY, "stale_used", OutcomeKind.RULES),
             (seen(3, copy_status=200), "stale_used", OutcomeKind.RULES),
             (TOO_OLD, "unavailable", OutcomeKind.UNAVAILABLE),
-            (SiteKnowledge(200, 31 * DAY, 3), "unanswered", OutcomeKind.FAILED),
+            (SiteKnowledge(200, 31 * DAY, 6), "unanswered", OutcomeKind.FAILED),
         )
     ],
     (
@@ -234,13 +235,12 @@ def test_the_table(said, known, policy, case, kind):
     assert str(answer) in outcome.reason
 
 
-def test_a_host_that_never_answered_is_asked_three_times_within_seconds():
-    """Each wait is longer than the one before; then its requests fail, and no wait is
-    named.
-    """
+def test_a_host_that_never_answered_is_asked_six_times_in_two_minutes():
+    """Each wait is three times the one before; then its requests fail."""
     refused = Answer(failure=Failure.REFUSED)
-    waits = [LAW.outcome_of(refused, seen(times)).wait for times in (1, 2, 3)]
-    assert waits == [1.0, 3.0, None]
+    outcomes = [LAW.outcome_of(refused, seen(times)) for times in range(1, 7)]
+    assert [one.wait for one in outcomes] == [1.0, 3.0, 9.0, 27.0, 81.0, None]
+    assert [one.is_last_wait for one in outcomes].index(True) == 4
     known = seen(1, has_answered=True)
     assert LAW.outcome_of(refused, known).wait is None
 
@@ -252,7 +252,7 @@ def test_what_a_proxy_says_of_the_server_behind_it_is_named(status):
     assert "the server behind it" in reason
 
 
-def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
+def test_timeouts_and_refused_connections_are_counted_together_truncated_bodies_apart():
     """Refused today and too slow tomorrow is silence twice; other bytes are another
     answer.
     """

@@ -51,6 +51,8 @@ _LIBRARIES = frozenset(
 )
 """Packages whose exceptions, passed on by a handler, are network failures."""
 _ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
+_NOT_BEGUN = frozenset({"ResponseNeverReceived", "InactiveStreamClosed"})
+"""What a ResponseFailed says where nothing came; the latter over HTTP/2."""
 _UNREACHABLE = frozenset(
     {
         errno.ENETDOWN,
@@ -77,11 +79,9 @@ def failure_at(url: str, error: BaseException, *, by_proxy: bool) -> Failure:
     failure = failure_of(error)
     if failure in SILENT and by_proxy and not isinstance(error, TruncatedError):
         return Failure.PROXY
-    return (
-        Failure.NO_SUCH_HOST
-        if failure is Failure.OTHER and names_no_host(url)
-        else failure
-    )
+    if failure is Failure.OTHER and names_no_host(url):
+        return Failure.NO_SUCH_HOST
+    return failure
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -108,7 +108,7 @@ def has_begun(error: BaseException) -> bool:
     if names & _ANSWERED:
         # httpx's
         return not any("without sending a response" in str(one) for one in causes)
-    return "ResponseFailed" in names and "ResponseNeverReceived" not in names
+    return "ResponseFailed" in names and names.isdisjoint(_NOT_BEGUN)
 
 
 def names_no_host(url: str) -> bool:
@@ -128,11 +128,13 @@ def names_no_host(url: str) -> bool:
             IPv4Address(".".join(labels))
         except AddressValueError:
             return True
-    return not all(
-        len(label) <= _LONGEST_LABEL
-        and label.replace("-", "").replace("_", "").isalnum()
-        for label in labels
-    )
+    return not all(map(_may_be_a_label, labels))
+
+
+def _may_be_a_label(label: str) -> bool:
+    if len(label) > _LONGEST_LABEL:
+        return False
+    return label.replace("-", "").replace("_", "").isalnum()
 
 
 def error_text(error: BaseException) -> str:
@@ -148,7 +150,7 @@ def without_traceback(error: BaseException) -> BaseException:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Iterate over an exception, its causes, and the failures that Twisted wraps in it."""
+    """Iterate over an exception, its causes, and what Twisted wraps in it."""
     pending = [error]
     seen = set()
     while pending:
@@ -162,7 +164,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         found: list[Any] = [getattr(one, "reason", None)]  # of urllib's URLError
         reasons: Any = getattr(one, "reasons", None)  # of Twisted's ResponseFailed
         if isinstance(reasons, (list, tuple)):
-            found += (getattr(reason, "value", None) for reason in reasons)
+            found += (getattr(reason, "value", reason) for reason in reasons)
         pending += (value for value in found if isinstance(value, BaseException))
 
 

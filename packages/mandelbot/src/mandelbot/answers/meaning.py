@@ -1,4 +1,4 @@
-"""What a response means for its site, whatever was asked: a page, a robots.txt, a sitemap.
+"""What a response means for its site: of a page, a robots.txt or a sitemap.
 
 One function: no I/O, no clock, no state. What follows from a meaning is decided by its
 receivers: ``downloadermiddlewares/pause.py`` for pages, ``outcome.py`` for robots.txt.
@@ -63,24 +63,38 @@ def meaning_of(
     `headers` are as in Scrapy. `pause_statuses` pause a site; if there are none,
     nothing does. `is_own`: the package asked, which cannot agree to terms.
     """
-    from mandelbot.answers.retry_after import wait_asked_for  # noqa: PLC0415 -- no page
+    from mandelbot.answers.retry_after import wait_asked_for  # noqa: PLC0415 -- not for a page
 
-    wait = None
+    if not is_own and _CHALLENGE in headers:
+        terms = terms_of(status, headers)
+        if terms is not None:  # waiting does not clear it
+            return ResponseMeaning(Kind.TERMS, said=terms)
     pauses = status in pause_statuses
-    if not is_own and _CHALLENGE in headers and (terms := terms_of(status, headers)):
-        return ResponseMeaning(Kind.TERMS, said=terms)  # waiting does not clear it
     if status in MISSING_STATUSES and not pauses:
         return ResponseMeaning(Kind.MISSING)
+    wait = None
     if status >= _FIRST_ERROR or pauses:
-        wait, said, unreadable, names_a_time = wait_asked_for(headers.get, now)
-        if pauses or (names_a_time and pause_statuses):
-            return ResponseMeaning(Kind.NOT_NOW, wait, said, unreadable)
-        wait = wait if names_a_time else None
-    if not is_own and (terms := terms_of(status, headers)):
-        return ResponseMeaning(Kind.TERMS, said=terms)
-    if status == _FORBIDDEN and not is_own:
-        return ResponseMeaning(Kind.FORBIDDEN)
-    return ResponseMeaning(Kind.ERROR, wait) if status >= _FIRST_ERROR else NOTHING
+        asked = wait_asked_for(headers.get, now)
+        if pauses or (asked.names_a_time and pause_statuses):
+            said = (asked.seconds, asked.said, asked.unreadable)
+            return ResponseMeaning(Kind.NOT_NOW, *said)
+        if asked.names_a_time:
+            wait = asked.seconds
+    return _without_a_pause(status, headers, wait, is_own=is_own)
+
+
+def _without_a_pause(
+    status: int, headers: Any, wait: float | None, *, is_own: bool
+) -> ResponseMeaning:
+    if not is_own:
+        terms = terms_of(status, headers)
+        if terms is not None:
+            return ResponseMeaning(Kind.TERMS, said=terms)
+        if status == _FORBIDDEN:
+            return ResponseMeaning(Kind.FORBIDDEN)
+    if status >= _FIRST_ERROR:
+        return ResponseMeaning(Kind.ERROR, wait)
+    return NOTHING
 
 
 def terms_of(status: int, headers: Any) -> str | None:
@@ -88,7 +102,7 @@ def terms_of(status: int, headers: Any) -> str | None:
 
     None: neither.
     """
-    from mandelbot.preferences.in_pages import stated_terms  # noqa: PLC0415 -- few
+    from mandelbot.preferences.in_pages import stated_terms  # noqa: PLC0415 -- few sites
 
     pairs = ((name, value) for name, values in headers.items() for value in values)
     return stated_terms(status, pairs)

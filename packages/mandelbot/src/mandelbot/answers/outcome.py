@@ -43,8 +43,13 @@ ENOUGH_5XX = 3
 it.
 """
 
-SHORT_TRIES = 3
-"""A host that never answered in this run is asked as often before its requests fail."""
+SHORT_TRIES = 6
+"""A host that never answered in this run is asked as often before its requests fail:
+after waits of 1, 3, 9, 27 and 81 s, or so many times the first pause.
+"""
+
+MOST_FORGOTTEN = 5
+"""How often in a run a dead host is met anew. Later requests cost it one try each."""
 
 ENOUGH_BROKEN_OFF = 3
 """How often in a row the same truncated body is taken for the whole file."""
@@ -58,10 +63,16 @@ BROKEN_OFF_SERVES = 3_600.0
 """Seconds for which they serve then."""
 
 _GROWTH = 3.0  # of the waits between the short tries
+_STEP_CUT_OFF = 2  # of these waits, at most, while no site answers
 
 
 class OutcomeKind(Enum):
-    """What a fetch says about a site."""
+    """What a fetch says about a site.
+
+    >>> from mandelbot import OutcomeKind
+    >>> print(OutcomeKind.ALLOW_ALL)
+    allow all
+    """
 
     RULES = "rules"
     """The body holds the site's rules."""
@@ -84,7 +95,12 @@ class OutcomeKind(Enum):
 
 
 class Failure(Enum):
-    """Why a fetch brought no answer."""
+    """Why a fetch brought no answer.
+
+    >>> from mandelbot import Failure
+    >>> Failure.TIMED_OUT.is_outage, Failure.LOOP.is_outage
+    (True, False)
+    """
 
     DROPPED = "not asked for"
     NO_SUCH_HOST = "no such host"
@@ -110,12 +126,13 @@ class Failure(Enum):
             Failure.UNREACHABLE,
             Failure.LOST,
             Failure.TIMED_OUT,
+            Failure.NO_SUCH_HOST,
         }
 
     @property
     def is_certain(self) -> bool:
         """Whether one request proves that nobody listens there."""
-        return self is Failure.REFUSED
+        return self is Failure.REFUSED or self is Failure.NO_SUCH_HOST
 
     @property
     def concerns_site(self) -> bool:
@@ -137,7 +154,12 @@ SILENT = frozenset(
 
 
 class Answer(NamedTuple):
-    """What one fetch of a robots.txt brought: the final status, or a failure."""
+    """What one fetch of a robots.txt brought: the final status, or a failure.
+
+    >>> from mandelbot import Answer, Failure
+    >>> Answer(404).failure, Answer(failure=Failure.TIMED_OUT).status
+    (None, None)
+    """
 
     status: int | None = None
     failure: Failure | None = None
@@ -152,7 +174,7 @@ class Answer(NamedTuple):
 
     @property
     def counted_as(self) -> tuple[object, ...]:
-        """What it has in common with answers that are counted with it; see :class:`Trouble`."""
+        """What answers have in common that count as the same: see :class:`Trouble`."""
         if self.failure in SILENT and not self.broken_off:
             return ("no answer",)
         return (self.status, self.failure, self.broken_off)
@@ -165,11 +187,9 @@ class Answer(NamedTuple):
     def __str__(self) -> str:
         if self.failure is None:
             return str(self.status)
-        return (
-            f"{self.failure.value} ({self.detail})"
-            if self.detail
-            else self.failure.value
-        )
+        if self.detail:
+            return f"{self.failure.value} ({self.detail})"
+        return self.failure.value
 
 
 class SiteKnowledge(NamedTuple):
@@ -189,6 +209,8 @@ class SiteKnowledge(NamedTuple):
     """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
     has_answered: bool = False
     """Whether the host has answered anything in this run."""
+    uncounted: int = 0
+    """Tries in vain while no site answered; they lengthen the wait, and end nothing."""
 
 
 @dataclass
@@ -206,6 +228,10 @@ class Trouble:
     is_reported: bool = False
     has_answered: bool = False
     """Whether the host has sent any response."""
+    uncounted: int = 0
+    """Tries in vain while no site answered."""
+    times_forgotten: int = 0
+    """How often later requests met a dead host as if for the first time."""
 
     def count(self, answer: Answer, now: float, *, has_answered: bool) -> None:
         """Count an answer, from one on if the last one was another."""
@@ -213,12 +239,27 @@ class Trouble:
             self.answer = answer.counted_as
             self.times = 0
             self.times_apart = 0
+            self.uncounted = 0
             self.refetch_at = 0.0
         self.times += 1
         if not self.times_apart or now - self.counted_at >= BROKEN_OFF_APART:
             self.times_apart += 1
             self.counted_at = now
         self.has_answered |= has_answered
+
+    def uncount(self) -> None:
+        """Do not count the last answer, as no site answers."""
+        self.times = max(1, self.times - 1)
+        self.uncounted += 1
+
+    def forget(self) -> bool:
+        """Forget that the host is dead, a few times; return whether it is forgotten."""
+        if self.times_forgotten >= MOST_FORGOTTEN:
+            return False
+        self.times_forgotten += 1
+        self.times = 0
+        self.uncounted = 0
+        return True
 
     @property
     def may_be_whole(self) -> bool:
@@ -227,7 +268,14 @@ class Trouble:
 
 
 class OutcomePolicy(NamedTuple):
-    """What the project and its dialect say about answers."""
+    """What the project and its dialect say about answers.
+
+    >>> from mandelbot import Answer, OutcomePolicy
+    >>> from mandelbot.answers.outcome import SiteKnowledge
+    >>> outcome = OutcomePolicy().outcome_of(Answer(404), SiteKnowledge())
+    >>> outcome.kind
+    <OutcomeKind.ALLOW_ALL: 'allow all'>
+    """
 
     tries: int = 8
     """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx
@@ -242,6 +290,17 @@ class OutcomePolicy(NamedTuple):
     first_wait: float = 1.0
     """Seconds between the first two of the short tries."""
 
+    @property
+    def short_tries(self) -> int:
+        """How often a host that never answered is asked before its requests fail."""
+        # A site that is given up sooner is not asked more often than that either.
+        return min(SHORT_TRIES, self.tries + 1)
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds before the last of the short tries."""
+        return self.first_wait * _GROWTH ** (SHORT_TRIES - 2)
+
     def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
         """Return what the answer means, given what is known of the site."""
         for row in TABLE:  # the last row takes any
@@ -252,26 +311,26 @@ class OutcomePolicy(NamedTuple):
         said = f", {answer.meaning.said}" if is_heeded and answer.meaning.said else ""
         reason = f"robots.txt: {answer}{said}, {row.meaning}"
         retry_after = answer.meaning.wait if is_heeded else None
-        is_short = row.takes is _never_answered
-        wait = self.first_wait * _GROWTH ** (known.times - 1) if is_short else None
-        serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
-        return Outcome(
-            kind,
-            reason,
-            answer.status,
-            retry_after,
-            row.case,
-            wait,
-            answer.failure,
-            serves_for,
+        outcome = Outcome(
+            kind, reason, answer.status, retry_after, row.case, failure=answer.failure
         )
+        if row.takes is _never_answered:
+            step = known.times - 1
+            if known.uncounted:
+                step = min(step + known.uncounted, _STEP_CUT_OFF)
+            wait = self.first_wait * _GROWTH**step
+            is_last = known.times == self.short_tries - 1
+            return outcome._replace(wait=wait, is_last_wait=is_last)
+        if row.takes is _ends_there_each_time:
+            return outcome._replace(serves_for=BROKEN_OFF_SERVES)
+        return outcome
 
     def outcome_of_copy(self, status: int) -> Outcome:
         """Return what a copy means that was kept under this status."""
         return self.outcome_of(Answer(status), SiteKnowledge())
 
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
-        """Return whether it is time to find out if the server says 5xx where it means 404.
+        """Return whether to find out now if the server says 5xx where it means 404.
 
         Not if it makes no difference: a good copy serves, and nothing pauses. Nor if
         the answer names a time in ``Retry-After``.
@@ -285,7 +344,12 @@ class OutcomePolicy(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one fetch of a robots.txt means, and why, as text for a log."""
+    """What one fetch of a robots.txt means, and why, as text for a log.
+
+    >>> from mandelbot import Outcome, OutcomeKind
+    >>> Outcome(OutcomeKind.ALLOW_ALL, "status 404", 404).reason
+    'status 404'
+    """
 
     kind: OutcomeKind
     reason: str
@@ -298,6 +362,8 @@ class Outcome(NamedTuple):
     """
     wait: float | None = None
     """Seconds until the next of the short tries, where it is one."""
+    is_last_wait: bool = False
+    """Whether the next of them is the last."""
     failure: Failure | None = None
     """Why there was no answer, if there was none."""
     serves_for: float | None = None
@@ -311,7 +377,7 @@ class Outcome(NamedTuple):
 
     @property
     def kept_status(self) -> int:
-        """The status of the copy that is kept: 404 for whatever the server means by it."""
+        """The status of the copy that is kept: 404 if the server means that."""
         if self.kind is OutcomeKind.ALLOW_ALL and not _is_4xx(self):
             return 404
         return self.status or 404
@@ -400,9 +466,8 @@ def _never_answered(
 def _is_tried_enough(
     answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
 ) -> bool:
-    # A site that is given up sooner is not asked more often than that either.
-    least = min(SHORT_TRIES, policy.tries + 1)
-    return _never_answered(answer, known, policy) and known.times >= least
+    is_enough = known.times >= policy.short_tries
+    return is_enough and _never_answered(answer, known, policy)
 
 
 class _OutcomeRow(NamedTuple):

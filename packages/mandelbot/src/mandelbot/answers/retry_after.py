@@ -61,7 +61,13 @@ class AskedFor(NamedTuple):
 
 
 def wait_asked_for(header: Header, now: float) -> AskedFor:
-    """Return the seconds that an answer asks for, by its own clock where it has one."""
+    """Return the seconds that an answer asks for, by its own clock where it has one.
+
+    >>> from mandelbot import wait_asked_for
+    >>> headers = {"Retry-After": b"120"}
+    >>> wait_asked_for(headers.get, now=1_700_000_000.0).seconds
+    120.0
+    """
     unreadable = ""
     value = header("Retry-After")
     if value is not None:
@@ -74,15 +80,14 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     value = header("RateLimit")
     if value is not None:
         text = value.decode("latin-1")
-        said = [one for one in _policies(text, now) if not one[0]]
-        longest = max((wait for _, wait in said), default=0.0) or None
-        is_used_up = any(left == 0 and wait for left, wait in said)
+        used_up = [one for one in _policies(text, now) if not one[0]]
+        longest = max((wait for _, wait in used_up), default=0.0) or None
+        is_used_up = any(left == 0 and wait for left, wait in used_up)
         return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
     value = header("RateLimit-Reset")
     if value is None:
-        return AskedFor(
-            None, f"Retry-After: {unreadable}" if unreadable else "", unreadable
-        )
+        said = f"Retry-After: {unreadable}" if unreadable else ""
+        return AskedFor(None, said, unreadable)
     reset = value.decode("latin-1").strip()
     left = _number(header("RateLimit-Remaining"))
     seconds = None if left else _until_reset(reset, now)
@@ -92,7 +97,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
 
 
 def quota_of(header: Header, now: float) -> tuple[int, float] | None:
-    """Return how many requests an answer that is well leaves, and the seconds until there are more.
+    """Return how many requests a good answer leaves, and seconds until there are more.
 
     None: it is unsaid.
     """
@@ -100,10 +105,12 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
     if value is None:
         left = _number(header("RateLimit-Remaining"))
         wait = header("RateLimit-Reset")
-        seconds = (
-            None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
-        )
-        return None if left is None or seconds is None else (left, seconds)
+        if left is None or wait is None:
+            return None
+        seconds = _until_reset(wait.decode("latin-1").strip(), now)
+        if seconds is None:
+            return None
+        return left, seconds
     policies = _policies(value.decode("latin-1"), now)
     known = [(left, wait) for left, wait in policies if wait and left is not None]
     return min(known, key=lambda one: (one[0], -one[1]), default=None)
@@ -111,11 +118,13 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
 
 def _number(value: bytes | None) -> int | None:
     text = b"" if value is None else value.strip()
-    return int(text[:18]) if text.isdigit() else None
+    if text.isdigit():
+        return int(text[:18])
+    return None
 
 
 def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
-    """Yield what is left of each quota, if it says so, and the seconds until it is whole again."""
+    """Yield what is left of each quota, if said, and seconds until it is whole."""
     if len(value) > _LONGEST_RATE_LIMIT:
         return
     text = _QUOTED.sub("", value).lower()
@@ -129,11 +138,15 @@ def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
 
 def _until_reset(digits: str, now: float) -> float | None:
     seconds = _read(digits, now) if _DELAY_SECONDS.fullmatch(digits) else None
-    return seconds if seconds and seconds > 0 else None
+    if seconds and seconds > 0:
+        return seconds
+    return None
 
 
 def _read_any(value: str, now: float, header: Header) -> float | None:
-    """Return the seconds that a text asks for, in quotes or not; of several values the longest.
+    """Return the seconds that a text asks for, in quotes or not.
+
+    Of several values, the longest.
 
     Several stand in one line where a proxy has joined two headers; a date has a comma
     of its own.
@@ -159,20 +172,35 @@ def _read(value: str, now: float, header: Header = lambda _: None) -> float | No
         # rounded up.
         number = float(delay[1]) + bool(delay[2] and delay[2].strip("0"))
         moment = number / 1_000 if number >= 1_000 * _DATES else number
-        return moment - _clock(header, now) if _DATES <= moment < _NO_DATES else number
+        if _DATES <= moment < _NO_DATES:
+            return moment - _clock(header, now)
+        return number
     if len(text) > _LONGEST or not text.isascii():
         return None
-    if found := _WITH_UNIT.fullmatch(text):
-        return float(found[1]) * _UNITS[text[len(found[1]) :].strip()[0]]
-    if (found := _DURATION.fullmatch(text)) and text[-1] not in "pt":
-        days, hours, minutes, seconds = (float(one or 0) for one in found.groups())
-        return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    span = _read_span(text)
+    if span is not None:
+        return span
     date = read_date(text, IN_TAGS)
-    return None if date is None else date.timestamp() - _clock(header, now)
+    if date is None:
+        return None
+    return date.timestamp() - _clock(header, now)
+
+
+def _read_span(text: str) -> float | None:
+    """Return the seconds of a number with its unit, or of an ISO 8601 duration."""
+    with_unit = _WITH_UNIT.fullmatch(text)
+    if with_unit is not None:
+        number = with_unit[1]
+        return float(number) * _UNITS[text[len(number) :].strip()[0]]
+    duration = _DURATION.fullmatch(text)
+    if duration is None or text[-1] in "pt":
+        return None
+    days, hours, minutes, seconds = (float(one or 0) for one in duration.groups())
+    return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
 
 
 def _clock(header: Header, now: float) -> float:
-    """Return what time it was for the server as it answered, as far as that is known."""
+    """Return the server's time as it answered, as far as that is known."""
     date = read_date((header("Date") or b"").decode("latin-1"), IN_TAGS)
     if date is None:
         return now

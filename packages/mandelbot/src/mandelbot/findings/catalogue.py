@@ -16,7 +16,12 @@ from typing import NamedTuple
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is, ascending."""
+    """How bad a finding is, ascending.
+
+    >>> from mandelbot import Severity
+    >>> Severity.WARNING < Severity.ERROR, str(Severity.ERROR)
+    (True, 'error')
+    """
 
     NOTE = 1
     """Some robots read it differently, or it is redundant."""
@@ -71,7 +76,13 @@ class FindingKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding in a file or its delivery; as a string, one line."""
+    r"""A finding in a file or its delivery; as a string, one line.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisalow: /x\n")
+    >>> print(robots.findings()[-1])
+    line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
+    """
 
     code: str
     severity: Severity

@@ -200,10 +200,16 @@ def normalize(
     alone: bool = False,
     max_decisions: int = 100_000,
 ) -> Correction:
-    """Return the normal form of a file, verified to make the same decisions.
+    r"""Return the normal form of a file, verified to make the same decisions.
 
     A file of more than 64 KiB, or with more to compare than there is time for, stays as
     it is.
+
+    >>> from mandelbot import normalize
+    >>> print(normalize(b"user-agent:*\ndisallow:/b\ndisallow:/a\n").text, end="")
+    User-agent: *
+    Disallow: /b
+    Disallow: /a
 
     Args:
         body: The file as fetched.

@@ -92,10 +92,18 @@ def page_usage(
 ) -> Usage:
     """Return the usage preferences of a page.
 
-    Never raises, whatever the headers and bytes. Args: headers: name and value of each
-    of the response's headers. body: the HTML, decompressed; its first 256 KiB suffice.
-    ``b""`` for other types. agent: a product token, a whole User-Agent header, or a
-    sequence of tokens.
+    Never raises, whatever the headers and bytes.
+
+    >>> from mandelbot import page_usage
+    >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
+    >>> usage["train-ai"]
+    'disallowed'
+
+    Args:
+        headers: name and value of each of the response's headers.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other
+            types.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
     metas: tuple[head.Meta, ...] = ()

@@ -298,7 +298,13 @@ _SHOWN = 120  # characters of a statement's text
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement about one category of use, and its place."""
+    """One statement about one category of use, and its place.
+
+    >>> from mandelbot import page_usage
+    >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
+    >>> print(usage.statements[0])
+    train-ai disallowed by Content-Usage: train-ai=n (header)
+    """
 
     category: str
     allowed: bool

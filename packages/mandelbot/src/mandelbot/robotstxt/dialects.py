@@ -59,7 +59,15 @@ def documented(field: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one family of robots reads a file. The defaults are Mandelbot's."""
+    r"""How one family of robots reads a file. The defaults are Mandelbot's.
+
+    >>> from dataclasses import replace
+    >>> from mandelbot import DIALECTS, RobotsTxt
+    >>> mine = replace(DIALECTS["mandelbot"], name="mine", precedence="first")
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\nAllow: /a", dialect=mine)
+    >>> robots.allowed("/a", "Examplebot")
+    False
+    """
 
     name: str
 

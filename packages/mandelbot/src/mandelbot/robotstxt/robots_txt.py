@@ -25,10 +25,15 @@ CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the
 
 
 class RobotsTxt:
-    """A robots.txt, read in one dialect.
+    r"""A robots.txt, read in one dialect.
 
     An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a
     sequence of these in order of preference. A `url` is absolute or a path.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.allowed("https://example.com/paper.pdf", "Examplebot/1.0")
+    False
     """
 
     LARGE: ClassVar = 32_000

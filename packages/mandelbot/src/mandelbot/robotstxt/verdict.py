@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file.
+    r"""One Allow or Disallow line of the file.
 
     Its text fits a log: printable and short.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> robots.verdict("/paper.pdf", "Examplebot").rule
+    Rule(allow=False, path='/*.pdf$', line=2)
     """
 
     allow: bool
@@ -53,7 +58,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for any log."""
+    r"""The answer for one URL and agent. Its text is a sentence for any log.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.pdf$\n")
+    >>> print(robots.verdict("/paper.pdf", "Examplebot"))
+    forbidden by line 2: Disallow: /*.pdf$ (agent *)
+    """
 
     A_RULE: ClassVar = "a rule matches"
     NO_RULE: ClassVar = "no rule matches"

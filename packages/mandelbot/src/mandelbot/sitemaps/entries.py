@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """One URL that a sitemap lists: a page, or in an index another sitemap.
+    r"""One URL that a sitemap lists: a page, or in an index another sitemap.
 
     Source: sitemaps.org, "XML tag definitions" and "Sitemap index"; Google Search
     Central on image, video and news sitemaps and on localised versions.
+
+    >>> from mandelbot import SitemapReader
+    >>> reader = SitemapReader("https://example.com/sitemap.txt")
+    >>> (entry,) = [*reader.feed(b"https://example.com/a\n"), *reader.close()]
+    >>> entry.loc
+    'https://example.com/a'
     """
 
     loc: str

@@ -110,6 +110,12 @@ class SitemapReader:
     continues there, and ``feed(b"")`` returns one without adding data. A single entry
     may take long to come, for example in 50 MiB that are no sitemap: in an event loop,
     call ``step()`` repeatedly.
+
+    >>> from mandelbot import SitemapReader
+    >>> reader = SitemapReader("https://example.com/sitemap.xml")
+    >>> body = b"<urlset><url><loc>https://example.com/a</loc></url></urlset>"
+    >>> [entry.loc for entry in (*reader.feed(body), *reader.close())]
+    ['https://example.com/a']
     """
 
     __slots__ = (

@@ -33,7 +33,13 @@ HEADERS_LIMIT = 16_384
 
 @dataclass(frozen=True, slots=True)
 class RobotTag:
-    """One directive and its place."""
+    """One directive and its place.
+
+    >>> from mandelbot import robot_tags
+    >>> tags = robot_tags([("X-Robots-Tag", "noindex")], b"", "Examplebot")
+    >>> print(tags.sources[0])
+    X-Robots-Tag: noindex
+    """
 
     where: str
     """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name,
@@ -64,6 +70,11 @@ class RobotTags:
     All fields but the last two combine the tags for all robots and for this one, in the
     headers and in the page: the strictest wins (Google, "Handling combined indexing and
     serving rules").
+
+    >>> from mandelbot import robot_tags
+    >>> tags = robot_tags([("X-Robots-Tag", "noindex")], b"", "Examplebot")
+    >>> tags.noindex, tags.nofollow
+    (True, False)
     """
 
     noindex: bool = False
@@ -126,6 +137,11 @@ def robot_tags(
     Never raises, whatever the headers and bytes. Reads :data:`HEADERS_LIMIT` characters
     of headers, meta tags within the limits of ``head.py``, and :data:`DIRECTIVES_LIMIT`
     directives in all.
+
+    >>> from mandelbot import robot_tags
+    >>> page = b'<head><meta name="robots" content="nofollow"></head>'
+    >>> robot_tags([], page, "Examplebot").nofollow
+    True
 
     Args:
         headers: name and value of each of the response's headers, or of the
