@@ -82,6 +82,7 @@ FILES = {
     "one rule with comments": repeated(b"Disallow: /a # why\n", _ALL),
     "outside of groups": numbered(b"Disallow: /%d\n"),
     "refusals of older drafts": numbered(b"DisallowAITraining: /%d\n", _ALL),
+    "one robot again and again": repeated(b"User-agent: a\nSitemap: x\n"),
     "hosts as paths": numbered(
         b"Sitemap: https://h%d.com/s.xml\nDisallow: /h%d.com/\n", _ALL
     ),
