@@ -6,7 +6,8 @@ Usage: python .ci/release.py check TAG
 ``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``,
 the newest section of ``CHANGES.rst`` to be of that version and to have a date, no
 fragment to be left in ``changelog.d``, and no address in ``setup.cfg`` to be a
-placeholder. ``notes`` prints that section.
+placeholder.
+``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
 """
@@ -34,7 +35,7 @@ def version() -> str:
 
 
 def newest(changes: str) -> tuple[str, str, str]:
-    """Return the version, the date and the text of the newest section of the changes."""
+    """Return the version, date and text of the newest section of the changes."""
     section = SECTION.search(changes)
     if section is None:
         return "", "", ""

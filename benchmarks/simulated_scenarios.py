@@ -37,7 +37,7 @@ class Server:
         return False
 
     def is_early(self, _now: float) -> bool:
-        """Return whether a request sent now is one too early, that makes things worse."""
+        """Return whether a request sent now comes too early and makes things worse."""
         return False
 
 
@@ -285,6 +285,15 @@ def with_section(before: int, dead: int, after: int) -> list[str]:
     return [*good[:before], *(f"/dead/p{one}" for one in range(dead)), *good[before:]]
 
 
+def partly_dead(every: int) -> Scenario:
+    """Return a site with a section in which one page of so many answers well."""
+
+    def is_dead(url: str) -> bool:
+        return url.startswith("/dead/") and int(url.partition("/p")[2]) % every != 0
+
+    return Scenario(lambda _: Dead(is_dead), with_section(40, 200, 100))
+
+
 def within_section(dead: int, path: str = "dead/p") -> list[str]:
     """Return URLs of one section, some of them in a section within it."""
     good = [f"/shop/s{one % 7}/p{one}" for one in range(89)]
@@ -391,6 +400,15 @@ SCENARIOS: dict[str, Scenario] = {
     "111 dead, inner query": Scenario(
         lambda _: Dead(under("/shop/search?")), within_section(111, "search?q=")
     ),
+    # A section that fails in part: a failing shard behind one path.
+    "section, 1 in 2 is well": partly_dead(2),
+    "section, 1 in 3 is well": partly_dead(3),
+    "section, 1 in 5 is well": partly_dead(5),
+    "section, 1 in 10 is well": partly_dead(10),
+    "section, 1 in 20 is well": partly_dead(20),
+    "section, 1 in 50 is well": partly_dead(50),
+    "down 7,000 s": Scenario(lambda _: Down((1, 7_001)), flat(400)),
+    "down 20,000 s": Scenario(lambda _: Down((1, 20_001)), flat(400)),
     "dead behind 30/s": Scenario(
         lambda _: All(Dead(under("/dead/")), Bucket(30, 5)), with_section(40, 111, 49)
     ),

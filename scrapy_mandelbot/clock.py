@@ -1,4 +1,4 @@
-"""The clock and the timers of a crawl; passed as arguments, so that tests turn the clock."""
+"""The clock and the timers of a crawl: arguments, so that tests turn time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _BREAK = 0.02  # seconds, in which the crawl's own work is done
 
 
 def _elapsed() -> Callable[[], float]:
-    """Choose a clock that never goes back, if possible one that runs while the machine sleeps."""
+    """Choose a clock that never goes back.
+
+    If possible, one that runs while the machine sleeps.
+    """
     try:
         time.clock_gettime(time.CLOCK_BOOTTIME)
     except (AttributeError, OSError):  # not Linux
@@ -63,17 +66,17 @@ class Clock:
         return LoopShare(self)
 
     def now(self) -> float:
-        """Return seconds since the epoch, by a clock that is not set during the crawl."""
+        """Return seconds since the epoch; the clock is never set during a crawl."""
         return self._offset + elapsed()
 
     def call_later(
         self, seconds: float, call: Callable[..., object], *arguments: Any
     ) -> Call:
-        """Call something after so many seconds, on whichever loop or reactor Scrapy runs."""
+        """Call a function after so many seconds, on Scrapy's loop or reactor."""
         return call_later(seconds, call, *arguments)
 
     def loop(self) -> Callable[..., object]:
-        """Return a function that calls another in the loop that runs now, from any thread."""
+        """Return a function that any thread may call to run another in this loop."""
         if is_asyncio_available():
             return asyncio.get_event_loop().call_soon_threadsafe
         from twisted.internet import reactor  # noqa: PLC0415 -- its import installs one
@@ -228,13 +231,15 @@ _IDLE = 0.1  # of the time since a slice, below which others have nothing to do
 
 
 class LoopShare:
-    """Runs long work for all sites in slices, in turns: a tenth of a busy event loop."""
+    """Runs long work for all sites in slices: a tenth of a busy event loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: deque[tuple[Iterator[object], Deferred[bool]]] = deque()
         # the last slice; processor time, and time
-        self._took = self._ended = self._ended_at = 0.0
+        self._took = 0.0
+        self._ended = 0.0
+        self._ended_at = 0.0
 
     async def run(self, steps: Iterator[object]) -> None:
         """Exhaust an iterator whose steps take about a millisecond each."""
@@ -242,7 +247,10 @@ class LoopShare:
             pass
 
     async def turn(self, steps: Iterator[object]) -> bool:
-        """Take the next steps of an iterator when it is its turn; return whether it has more."""
+        """Take the next steps of an iterator when it is its turn.
+
+        Returns whether it has more.
+        """
         turn: Deferred[bool] = Deferred()
         self._waiting.append((steps, turn))
         if len(self._waiting) == 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
@@ -18,7 +19,6 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
@@ -45,7 +45,7 @@ class StoredJob(Protocol):
     """The part of a job that stores values beside requests."""
 
     def kept(self, prefix: str) -> dict[str, bytes]:
-        """Return the values that previous runs put under names with a prefix, by name."""
+        """Return the values that previous runs stored under names with a prefix."""
 
     def put(self, name: str, value: bytes | None) -> None:
         """Store a value under a name with the next commit; None removes it."""
@@ -106,10 +106,16 @@ class Crawl:
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
-        self.throttle.pauses.health_check.forbids = self.forbids
+        self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        self.manual_control = ManualControl(crawler, self.config, self.throttle)
+        pauses = self.throttle.pauses
+        self.fetcher.keeps_dead = pauses.keeps_dead
+        self.fetcher.requester.is_cut_off = self._is_cut_off
+        self.fetcher.requester.network_answers = pauses.network_answers
+        self.manual_control = ManualControl(
+            crawler, self.config, self.throttle, self._end_last_waits
+        )
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None
@@ -158,10 +164,12 @@ class Crawl:
         site = self.sites.get(name)
         if not in_flight.queues or self.config.inner_scheduler is not None:
             return None
-        return 0 if site is None else in_flight.waiting(site)
+        if site is None:
+            return 0
+        return in_flight.waiting(site)
 
     def forbids(self, request: Request) -> bool:
-        """Return whether the request is forbidden, as far as its site's rules are ready."""
+        """Return whether the request is forbidden by the rules at hand."""
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
         rules = self.fetcher.known(self.sites.of_request(request).name)
@@ -198,15 +206,30 @@ class Crawl:
 
     @property
     def asks_for_more(self) -> bool:
-        """Whether this is a crawl, and not one of Scrapy's commands that ask for single pages."""
+        """Whether this is a crawl: Scrapy's commands ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
+
+    def _is_cut_off(self, name: str) -> bool:
+        return self.throttle.pauses.network_failed(self.sites.of(name))
+
+    def _end_last_waits(self, sites: Collection[Site]) -> bool:
+        """Take hosts for dead whose last try is left, if all of them are such."""
+        fetcher = self.fetcher
+        if not all(fetcher.is_in_last_wait(site.name) for site in sites):
+            return False
+        for site in sites:
+            rules = fetcher.end_last_wait(site.name)
+            if rules is not None:
+                failure = rules.outcome.failure
+                self.throttle.pauses.found_dead(site, failure, rules.until)
+        return True
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:
             log_mistakes(self._crawler.settings, self.config, type(spider))
 
     def _spider_idle(self) -> None:
-        """Keep the spider open while a request, such as an extension's, waits for its site."""
+        """Keep the spider open while a request waits, such as an extension's."""
         if len(self.throttle.waiters):
             raise DontCloseSpider
 
@@ -238,4 +261,6 @@ def store_path(settings: BaseSettings, store: str) -> Path | None:
             "What is known of sites is kept in the memory of this run only: %s", error
         )
         folder = None
-    return None if folder is None else Path(folder, STORE_FILE)
+    if folder is None:
+        return None
+    return Path(folder, STORE_FILE)

@@ -1,4 +1,4 @@
-"""The names of Scrapy's engine and downloader that are private, or have been until recently.
+"""The private names of Scrapy's engine and downloader, or that have been until lately.
 
 The package uses them only here. *Fallback* is what a function does if Scrapy has
 changed, or if a custom DOWNLOADER lacks the name: something slower, never something
@@ -47,7 +47,7 @@ def wake(crawler: Crawler) -> None:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the crawl is on its way out, so that nothing should wait any longer.
+    """Return whether the crawl is closing, so that nothing should wait any longer.
 
     Scrapy sends no signal before all requests under way have ended, those that wait
     included.
@@ -90,7 +90,7 @@ def is_a_command(crawler: Crawler) -> bool:
 
 
 def is_awaited(request: Request) -> bool:
-    """Return whether a Deferred gets the answer, as in the shell; in a crawl none does."""
+    """Return whether a Deferred gets the answer, as in the shell, never in a crawl."""
     return isinstance(getattr(request.callback, "__self__", None), Deferred)
 
 
@@ -119,7 +119,9 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     # RuntimeError: the crawler has no engine yet
     except (AttributeError, RuntimeError):
         slot: str | None = request.meta.get("download_slot")
-        return (urlparse_cached(request).hostname or "") if slot is None else slot
+        if slot is None:
+            return urlparse_cached(request).hostname or ""
+        return slot
     return name_slot(request)
 
 
@@ -171,14 +173,16 @@ def give_up_place(crawler: Crawler, request: Request) -> None:
 
 
 def take_place(crawler: Crawler, request: Request) -> None:
-    """Undo :func:`give_up_place`; the downloader expects the request there in the end."""
+    """Undo :func:`give_up_place`: the downloader expects the request in the end."""
     active = cast("Any", crawler.engine).downloader.active
     if isinstance(active, set):
         active.add(request)
 
 
 def add_place(crawler: Crawler, request: Request) -> int:
-    """Count a request and the one that it waits for as one place; return how many were added.
+    """Count a request and the one that it waits for as one place.
+
+    Returns how many places were added.
 
     Fallback: none, and each holds one.
     """
@@ -209,7 +213,9 @@ def room(crawler: Crawler) -> float:
         under_way = len(engine.downloader.active)
     except (AttributeError, TypeError):
         under_way = len(getattr(getattr(engine, "_slot", None), "inprogress", ()))
-    return most - under_way if most else inf
+    if most:
+        return most - under_way
+    return inf
 
 
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
@@ -234,7 +240,7 @@ def evict_waiting(
     unwanted: Callable[[Request], bool],
     error: Exception,
 ) -> int:
-    """End the wait of requests that these download slots hold and have not sent, with an error.
+    """Fail the requests that wait in these download slots, with an error.
 
     Returns:
         How many there were. Without slots: none, and those requests are sent.
@@ -255,7 +261,7 @@ def evict_waiting(
 
 
 def scheduler_length(crawler: Crawler) -> int:
-    """Return how many requests the scheduler holds; 1 for any number, where it cannot count."""
+    """Return how many requests the scheduler holds; 1 for any unknown number."""
     try:
         scheduler = _scheduler(crawler)
     except RuntimeError:  # the crawl has not begun
@@ -279,7 +285,7 @@ def slot_delay(crawler: Crawler, keys: Iterable[str]) -> float:
 
 
 def scheduler_only_waits(crawler: Crawler) -> bool:
-    """Return whether the scheduler says that what it cannot look through has to wait as well."""
+    """Return whether the scheduler says that all it cannot look through waits, too."""
     return bool(getattr(_scheduler(crawler), "only_waits", False))
 
 
@@ -341,7 +347,9 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
 def download_by(
     crawler: Crawler, way: Callable[[Download, Request], Coroutine[Any, Any, Response]]
 ) -> bool:
-    """Send each request through a coroutine function, which gets the download and the request.
+    """Send each request through a coroutine function.
+
+    It gets the download and the request.
 
     No signal is sent when a request leaves its download slot:
     ``request_reached_downloader`` comes earlier. So a function of ours calls the
@@ -412,7 +420,7 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 
 
 def is_undefined(spider: Spider | None, callback: Any) -> bool:
-    """Return whether a callback is Scrapy's own ``parse``, which raises NotImplementedError.
+    """Return whether a callback is Scrapy's ``parse``, which raises an error.
 
     Of None it is: responses go to the spider's ``parse``, which it does not define.
     Without ``_parse``, which spiders as CrawlSpider replace: a spider needs a
@@ -440,12 +448,12 @@ def has_delays(crawler: Crawler) -> bool:
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:
-    """Send an item that came from no response through the item pipelines, as from ``start()``."""
+    """Send an item through the pipelines that came from no response."""
     await cast("Any", crawler.engine).scraper.start_itemproc_async(item, response=None)
 
 
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that no caller waits for, on whichever loop or reactor Scrapy runs."""
+    """Run a coroutine for which no caller waits, on Scrapy's loop or reactor."""
     deferred_from_coro(coroutine)
 
 

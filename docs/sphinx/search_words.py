@@ -122,7 +122,7 @@ class SearchWords(SphinxTransform):
     default_priority = 400  # before Sphinx collects them
 
     def apply(self, **_: object) -> None:
-        """Put the entries below the title, which Sphinx looks for in the first place."""
+        """Put the entries below the title, which has to come first for Sphinx."""
         words = WORDS.get(self.env.docname, ())
         section = next(iter(self.document.findall(nodes.section)), None)
         if words and section is not None:

@@ -1,4 +1,4 @@
-"""The downloader middleware that detects refusals, and the meaning of a response for its site."""
+"""The downloader middleware that detects refusals, and what a response means."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.meaning import (
+    GOES_BACK,
+    NOTHING,
+    Kind,
+    ResponseMeaning,
+    meaning_of,
+)
+from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
@@ -18,17 +27,9 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import GO, NEVER, End, Wait
-from scrapy_mandelbot.politeness.meaning import (
-    GOES_BACK,
-    NOTHING,
-    Kind,
-    ResponseMeaning,
-    meaning_of,
-)
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
@@ -96,7 +97,7 @@ class PauseMiddleware:
         return cls(crawler)
 
     def _subscribe_to_responses(self) -> None:
-        """Receive responses one iteration of the event loop before their middlewares do.
+        """Receive each response one iteration of the loop before its middlewares do.
 
         Download slots that hold requests send the next one then: slots with a delay,
         and slots of requests that bypass the queue, which hands out no more than a slot
@@ -109,20 +110,21 @@ class PauseMiddleware:
             )
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
-        """Pause the site at once: the downloader slot is about to send its next request."""
+        """Pause the site at once: its slot is about to send the next request."""
         if not request.meta.get("dont_pause"):
             self._hear(
                 self._flight(request) or self._throttle.flight_of(request), response
             )
 
     def _hear(self, flight: Flight, response: Response) -> None:
-        """Report what a response means to its site: once, from the signal or the middleware."""
+        """Report to its site what a response means: once for each response."""
         request: Request = flight.request
-        flight.meaning = meaning = self._meaning_of(request, response)
+        meaning = self._meaning_of(request, response)
+        flight.meaning = meaning
         if meaning.kind is Kind.NOT_NOW:
-            reason = f"{response.status} for {request}" + (
-                f", {meaning.said}" * bool(meaning.said)
-            )
+            reason = f"{response.status} for {request}"
+            if meaning.said:
+                reason += f", {meaning.said}"
             if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
                 reason += self._refusals.problem(response)
             if meaning.unreadable:
@@ -140,7 +142,7 @@ class PauseMiddleware:
         self._throttle.answered(flight, is_page=is_page)
 
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
-        """Return what a response means, as the project, the spider and the request see it."""
+        """Return what a response means to the project, its spider and the request."""
         status = response.status
         is_own = is_of_the_package(request)
         meaning = meaning_of(
@@ -148,9 +150,8 @@ class PauseMiddleware:
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            meaning = ResponseMeaning(
-                Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR
-            )
+            is_error = status >= HTTPStatus.BAD_REQUEST
+            meaning = ResponseMeaning(Kind.ERROR) if is_error else NOTHING
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -158,10 +159,9 @@ class PauseMiddleware:
 
     @cached_property
     def _refusals(self) -> Refusals:
-        # Few crawls need it.
-        from scrapy_mandelbot.downloadermiddlewares.refusals import (
+        from scrapy_mandelbot.downloadermiddlewares.refusals import (  # noqa: PLC0415 -- few
             Refusals,
-        )  # noqa: PLC0415
+        )
 
         return Refusals(self.crawler, self._crawl)
 
@@ -183,7 +183,7 @@ class PauseMiddleware:
     async def _wait_for_turn(
         self, flight: Flight, request: Request
     ) -> Request | Response | None:
-        """Return None once the request may be sent, or the result of `process_request` instead."""
+        """Return None once the request may be sent, else what ends its way."""
         throttle = self._throttle
         while True:
             if throttle.is_paced:
@@ -212,46 +212,42 @@ class PauseMiddleware:
     async def process_response(
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Send back a request that its site refused, to be sent again after the pause."""
+        """Send a request back that its site refused, to be sent after the pause."""
         throttle = self._throttle
         flight = self._flight(request)
         meta = request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
-        flight = flight or throttle.flight_of(request)
-        if flight.meaning is None and not (
-            meta.get("dont_pause") or "cached" in response.flags
-        ):
-            if response.status in self._successes and _OF_QUOTAS.isdisjoint(
-                response.headers
-            ):
+        if flight is None:
+            flight = throttle.flight_of(request)
+        is_news = flight.meaning is None and "cached" not in response.flags
+        if is_news and not meta.get("dont_pause"):
+            is_plain = response.status in self._successes
+            if not is_plain or not _OF_QUOTAS.isdisjoint(response.headers):
+                self._hear(flight, response)
+            else:
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
                     flight.site.tally.pages += 1
                     throttle.release(flight)
                     return response
-            else:
-                self._hear(flight, response)
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
-        meaning, flight.meaning = flight.meaning, None
-        if (
-            meaning is not None
-            and meaning.kind is Kind.NOT_NOW
-            and ASKS_AGAIN not in meta
-        ):
+        meaning = flight.meaning
+        flight.meaning = None
+        is_refused = meaning is not None and meaning.kind is Kind.NOT_NOW
+        if is_refused and ASKS_AGAIN not in meta:
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
-            flight.site.tally.count_answer(
-                response.status, is_cached="cached" in response.flags
-            )
+            is_cached = "cached" in response.flags
+            flight.site.tally.count_answer(response.status, is_cached=is_cached)
         throttle.release(flight)
         return response
 
     async def _send_again(
         self, flight: Flight, response: Response
     ) -> Request | Response:
-        """Send a refused request back to its queue, let it wait, or hand its refusal on."""
+        """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
         is_safe = request.method in SAFE_METHODS
@@ -303,11 +299,13 @@ class PauseMiddleware:
             is_down = False
             if failure.is_outage and not by_proxy:
                 throttle.in_flight.unresponsive.fail(flight, failure)
-                page = throttle.fingerprint(flight)
+                page = throttle.in_flight.fingerprint_of(flight)
                 is_certain = failure.is_certain
                 is_down = flight.site.is_silent(
                     flight, page, throttle.now(), is_certain=is_certain
                 )
+                if throttle.pauses.network_failed(flight.site):
+                    is_down = True
             is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)
@@ -332,24 +330,20 @@ class PauseMiddleware:
         return request  # it waits for the pause when its sender sends it again
 
     def _is_handled(self, request: Request, response: Response) -> bool:
-        """Return whether the spider handles this status, or the request is interactive."""
+        """Return whether the spider, or a person, handles this status."""
         if self._crawl.is_for_a_person(request):
             return True
-        listed = request.meta.get(
-            "handle_httpstatus_list",
-            getattr(self.crawler.spider, "handle_httpstatus_list", ()),
-        )
-        if (
-            isinstance(listed, (list, tuple, set, frozenset))
-            and response.status in listed
-        ):
+        of_spider = getattr(self.crawler.spider, "handle_httpstatus_list", ())
+        listed = request.meta.get("handle_httpstatus_list", of_spider)
+        is_a_list = isinstance(listed, (list, tuple, set, frozenset))
+        if is_a_list and response.status in listed:
             return True
         # Media pipelines accept every status but redirects, only to log them.
         if request.callback is NO_CALLBACK:
             return False
-        return (
-            bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
-        )
+        if request.meta.get("handle_httpstatus_all"):
+            return True
+        return response.status in listed
 
     def _hand_on(self, flight: Flight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
@@ -364,33 +358,49 @@ class PauseMiddleware:
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.meaning = NOTHING  # it is not sent back
-    crawl.throttle.in_flight.fates[flight.request] = end = fate_of(crawl, flight)
-    section = flight.site.faults.of(flight.request) if end is End.SECTION else None
-    pause = (
-        flight.site.pause if section is None or section.pause is None else section.pause
-    )
-    how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
-    what = flight.site.name + ("" if section is None else section.path)
-    return SitePausedError(
-        f"{what} {how}" + (f": {pause.reason}" if pause.reason else "")
-    )
+    site = flight.site
+    end = fate_of(crawl, flight)
+    crawl.throttle.in_flight.fates[flight.request] = end
+    what = site.name
+    pause = site.pause
+    section = site.faults.of(flight.request) if end is End.SECTION else None
+    if section is not None:
+        what += section.path
+        pause = section.pause or pause
+    how = "is given up"
+    if end in {End.WAITED, End.LEFT}:
+        how = "is paused for too long"
+    why = f": {pause.reason}" if pause.reason else ""
+    return SitePausedError(f"{what} {how}{why}")
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
-    """Return whether to send a refused request again; an unsafe one only if Scrapy would."""
+    """Return whether to send a refused request again.
+
+    An unsafe one only if Scrapy would.
+    """
     request: Request = flight.request
     if request.method in SAFE_METHODS:
         return True
     retry = crawler.get_downloader_middleware(RetryMiddleware)
-    may_be = False
-    if retry is not None and not request.meta.get("dont_retry"):
-        fingerprint = crawler.request_fingerprinter.fingerprint(request)
-        most = request.meta.get("max_retry_times", retry.max_retry_times)
-        is_error = isinstance(refusal, retry.exceptions_to_retry)
-        is_retried = is_error or refusal in retry.retry_http_codes
-        may_be = is_retried and flight.site.faults.times(fingerprint) <= most
-    flight.is_refused_alone = not may_be
-    return may_be
+    is_repeated = retry is not None and _would_retry(retry, crawler, flight, refusal)
+    flight.is_refused_alone = not is_repeated
+    return is_repeated
+
+
+def _would_retry(
+    retry: RetryMiddleware, crawler: Crawler, flight: Flight, refusal: int | Exception
+) -> bool:
+    """Return whether RetryMiddleware would send the request again."""
+    request: Request = flight.request
+    if request.meta.get("dont_retry"):
+        return False
+    is_error = isinstance(refusal, retry.exceptions_to_retry)
+    if not is_error and refusal not in retry.retry_http_codes:
+        return False
+    fingerprint = crawler.request_fingerprinter.fingerprint(request)
+    most = request.meta.get("max_retry_times", retry.max_retry_times)
+    return bool(flight.site.faults.times(fingerprint) <= most)
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
@@ -411,21 +421,21 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Limit requests to a site to the quota that its response states, if it states one."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
+    """Limit requests to a site to the quota that its response states, if any."""
+    from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site
     quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:
         return
-    left = quota[0]
-    wait = min(quota[1], crawl.config.retry_after_longest)
+    left, named = quota
+    wait = min(named, crawl.config.retry_after_longest)
     if not left:
         emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
     site.pacer.note_quota(flight, left, wait, now)
-    site.look_anew()
+    site.recheck()
     crawl.throttle.sites.note_trouble(site)
 
 
@@ -443,5 +453,9 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
         return End.URL
     if throttle.has_given_up(flight):
         is_site = site.pause.is_given_up or site.faults.of(flight.request) is None
-        return End.SITE if is_site else End.SECTION
-    return End.LEFT if crawl.is_closing else End.WAITED
+        if is_site:
+            return End.SITE
+        return End.SECTION
+    if crawl.is_closing:
+        return End.LEFT
+    return End.WAITED

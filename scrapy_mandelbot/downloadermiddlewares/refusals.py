@@ -11,16 +11,16 @@ from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.content_codings import UnreadableBodyError, unpack
+from mandelbot.answers.meaning import Kind, ResponseMeaning
+from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError, unpack
 from scrapy_mandelbot.fetching.download_limits import codings_of
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
-from scrapy_mandelbot.politeness.meaning import Kind, ResponseMeaning
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Refusals:
     def is_bot_block(
         self, flight: Flight, response: Response, meaning: ResponseMeaning
     ) -> bool:
-        """Note a challenge, a price or a plain 403; return whether the request goes back.
+        """Note a challenge, a price or a bare 403.
+
+        Returns whether the request goes back.
 
         Only the probe of a site or section that blocks robots goes back to the queue.
         """
@@ -66,7 +68,8 @@ class Refusals:
         refusal = Refusal(
             self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked
         )
-        effect = site.refused(flight, throttle.fingerprint(flight), refusal)
+        fingerprint = throttle.in_flight.fingerprint_of(flight)
+        effect = site.refused(flight, fingerprint, refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)
@@ -86,7 +89,7 @@ class Refusals:
     def recognised(
         self, request: Request, response: Response
     ) -> ResponseMeaning | None:
-        """Return what an answer means, if the project's function says that it is a refusal."""
+        """Return what an answer means, if the project's function refuses it."""
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
@@ -107,15 +110,13 @@ class Refusals:
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
         wait = None if said is True else seconds
-        return (
-            ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}")
-            if said
-            else None
-        )
+        if said:
+            return ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}")
+        return None
 
     @staticmethod
     def problem(response: Response) -> str:
-        """Return type and title of the problem details in an answer, as the rest of a log line."""
+        """Return type and title of an answer's problem details, for a log line."""
         try:
             codings = codings_of(response.headers)
             details = unpack(response.body, codings, _LONGEST_DETAILS + 1).body
@@ -130,7 +131,7 @@ class Refusals:
         return "".join(f", {shown(' '.join(one.split())[:_LONGEST])}" for one in said)
 
     def _decoded(self, request: Request, response: Response) -> Response:
-        """Decode an answer as for the spider; one that cannot be decoded stays as it is."""
+        """Decode an answer as for the spider, if it can be decoded."""
         response.request = request
         middleware: Any = copy(
             self._crawler.get_downloader_middleware(HttpCompressionMiddleware)

@@ -10,6 +10,11 @@ from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.meaning import NOTHING
+from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot.formatting import shown
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -21,12 +26,7 @@ from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unread
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.meaning import NOTHING
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
+from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -70,7 +70,7 @@ class RobotsTxtMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Pass the request on, drop it, or send it back until its site's rules are known."""
+        """Pass the request on, drop it, or send it back until the rules are known."""
         meta = request.meta
         url = request.url
         if meta.get("dont_obey_robotstxt") or not url.startswith(
@@ -103,7 +103,7 @@ class RobotsTxtMiddleware:
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
-        """Return the rules of the request's site, or what `process_request` returns without any."""
+        """Return the rules of the request's site, or a result of `process_request`."""
         throttle = self._crawl.throttle
         site = flight.site
         if throttle.has_given_up(flight):
@@ -136,10 +136,18 @@ class RobotsTxtMiddleware:
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
-                raise not_sent(self._crawl, flight)
+                raise self._not_sent(flight, rules)
+
+    def _not_sent(self, flight: Flight, rules: SiteRules | None) -> BaseException:
+        """Return the error of a request that has waited in vain."""
+        if rules is None or rules.outcome.wait is None:
+            return not_sent(self._crawl, flight)
+        return rules.error_anew()  # the host has never answered
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
-        """Report that a site's rules are unknown; return whether they are requested again.
+        """Report that a site's rules are unknown.
+
+        Returns whether they are requested again.
 
         Raises:
             Exception: the site has never answered; its requests fail with the
@@ -149,13 +157,17 @@ class RobotsTxtMiddleware:
         throttle = self._crawl.throttle
         site = flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
-        if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            if outcome.failure is not Failure.PROXY:
-                site.pause.reset()  # no request waits
+        # Its sender waits for no last try: a callback may hang until it has an answer.
+        is_over = outcome.kind is OutcomeKind.FAILED
+        is_over = is_over or (outcome.is_last_wait and not flight.is_from_queue)
+        if is_over and rules.error is not None:
+            if rules.is_dead:
                 throttle.scouted(flight)
-                throttle.update(site)
+                throttle.pauses.found_dead(site, outcome.failure, rules.until)
+                if site.pause.is_given_up and flight.is_from_queue:
+                    return True  # it waits for the next run
             flight.meaning = NOTHING
-            raise rules.error.with_traceback(None)
+            raise rules.error_anew()
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
@@ -169,7 +181,7 @@ class RobotsTxtMiddleware:
         return True
 
     def _check_redirect(self, request: Request) -> None:
-        """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
+        """Raise IgnoreRequest if a sitemap was redirected to a forbidden place."""
         if len(request.url) > LONGEST_REDIRECT:
             raise IgnoreRequest(
                 f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters"
@@ -223,7 +235,7 @@ class RobotsTxtMiddleware:
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
-        """Answer a spider's request for /robots.txt, such as SitemapSpider's, from the cache.
+        """Answer a spider's own request for /robots.txt from the cache.
 
         To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's
         commands.

@@ -1,9 +1,11 @@
-"""Signs requests, so that a site can verify the crawler: HTTP Message Signatures (RFC 9421) with
-the profile of Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
+"""Signs requests, so that a site can verify the crawler.
 
-A request is signed as it leaves, after all middlewares and the download slot, and the signature is
-removed when the response arrives: no job, cache or retry stores one.
-"""  # noqa: D205 -- one sentence
+Source: HTTP Message Signatures (RFC 9421), with the profile of Web Bot Auth
+(draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
+
+A request is signed as it leaves, after all middlewares and the download slot, and the
+signature is removed when the response arrives: no job, cache or retry stores one.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
+from mandelbot.dates import IN_TAGS, read_date
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, fail_cleanly
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -74,10 +76,12 @@ class Signer:
     def sign(
         self, label: str, components: Mapping[str, str], parameters: str
     ) -> tuple[str, str]:
-        """Return the values of Signature-Input and Signature (RFC 9421, sections 2.5 and 3.1).
+        """Return the values of Signature-Input and Signature.
 
-        `components` maps serialized identifiers to values, in order; `parameters` is serialized,
-        each parameter with its semicolon.
+        RFC 9421, sections 2.5 and 3.1.
+
+        `components` maps serialized identifiers to values, in order; `parameters` is
+        serialized, each parameter with its semicolon.
         """
         signed = f"({' '.join(components)}){parameters}"
         lines = [f"{name}: {value}" for name, value in components.items()]
@@ -94,7 +98,9 @@ _MEMBERS = {
 
 
 def thumbprint(jwk: Mapping[str, object]) -> str | None:
-    """Return the thumbprint of a public key (RFC 7638, section 3; RFC 8037, appendix A.3).
+    """Return the thumbprint of a public key.
+
+    RFC 7638, section 3; RFC 8037, appendix A.3.
 
     None: the key lacks members that its type requires.
     """
@@ -112,7 +118,7 @@ def _base64url(octets: bytes) -> str:
 
 
 def read_signer(name: str, place: str | None) -> Signer:
-    """Return the signer with the key in a file, or in an environment variable (``env:NAME``).
+    """Return the signer with the key in a file, or in a variable (``env:NAME``).
 
     Raises:
         SettingsError: the key is missing or unusable; the error names the setting.
@@ -166,14 +172,16 @@ def agent_url(config: Config) -> str:
         )
     scheme, _, rest = agent.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
-    return origin + WELL_KNOWN if agent.removeprefix(origin) in {"", "/"} else agent
+    if agent.removeprefix(origin) in {"", "/"}:
+        return origin + WELL_KNOWN
+    return agent
 
 
 class SigningMiddleware:
     """Signs all requests, or those to sites that request signatures. Order 960.
 
-    It stands nearest the downloader: requests that PauseMiddleware sends back, or a cache answers,
-    are not signed.
+    It stands nearest the downloader: requests that PauseMiddleware sends back, or a
+    cache answers, are not signed.
     """
 
     def __init__(self, crawler: Crawler, now: Callable[[], float] = time.time) -> None:
@@ -191,7 +199,8 @@ class SigningMiddleware:
         self._sites_to_sign: dict[str, None] = {}  # a set in order of insertion
         self._signed: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._signs_as_it_leaves = False
-        self._knows_clocks = self._has_warned_of_clocks = False
+        self._knows_clocks = False
+        self._has_warned_of_clocks = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SigningMiddleware:
@@ -203,7 +212,7 @@ class SigningMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Sign requests as they leave the download slot, if Scrapy's internals allow it."""
+        """Sign requests as they leave their slot, if Scrapy's internals allow it."""
         self._signs_as_it_leaves = engine.download_by(self._crawler, self._download)
 
     def process_request(self, request: Request) -> None:
@@ -219,7 +228,7 @@ class SigningMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Send a request again, signed, if its site requests a signature that it lacked.
+        """Send a request again, signed, if its site asks for a signature.
 
         After a status that pauses the site it is sent again anyway, and signed then.
         """
@@ -317,7 +326,9 @@ class SigningMiddleware:
         }
         components[f'"signature-agent";key="{label}"'] = f'"{self._agent}"'
         created = int(self._now()) - _SKEW
-        parameters = f';created={created};expires={created + LIFETIME};keyid="{self._signer.keyid}"'
+        keyid = self._signer.keyid
+        expires = created + LIFETIME
+        parameters = f';created={created};expires={expires};keyid="{keyid}"'
         if nonce:
             parameters += f";nonce={http_sf.ser(nonce)}"
         signed = self._signer.sign(
@@ -351,7 +362,7 @@ class SigningMiddleware:
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
-        """Warn if a response's Date is far from both the request's time and the present."""
+        """Warn if a response's Date is far from the request's time and from now."""
         date = read_date(
             (response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS
         )

@@ -1,4 +1,4 @@
-"""Size and time limits of the package's own downloads, and the detection of truncated bodies.
+"""Size and time limits of the package's own downloads; detects truncated bodies.
 
 Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that
 has come. Receivers of ``headers_received`` and ``bytes_received`` cost every other page
@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
-
-from scrapy_mandelbot import engine
-from scrapy_mandelbot.fetching.content_codings import (
+from mandelbot.answers.content_codings import (
     ACCEPTED,
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
     unpack,
 )
-from scrapy_mandelbot.fetching.failures import TruncatedError, failure_of
-from scrapy_mandelbot.politeness.outcome import SILENT, whole_lines
+from mandelbot.answers.failures import TruncatedError, failure_of
+from mandelbot.answers.outcome import SILENT, whole_lines
+from scrapy.exceptions import IgnoreRequest, StopDownload
+
+from scrapy_mandelbot import engine
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -79,7 +79,7 @@ class Download:
     """Whether receivers of the handler's signals follow it."""
 
     def is_truncated(self, response: Response) -> bool:
-        """Return whether a body, compressed or not, is shorter than its response announces."""
+        """Return whether a body is shorter than its response announces."""
         if self.cut or self.is_late or "dataloss" in response.flags:
             return not self.cut
         if self.packed is None:
@@ -90,7 +90,7 @@ class Download:
         )
 
     def body_of(self, response: Response) -> tuple[bytes, str, bool]:
-        """Return the part of a body that counts, why the rest was not read, and if it is whole.
+        """Return the part that counts, why the rest was not read, and if it is whole.
 
         Of a body that was cut or is truncated, the complete lines count.
         """
@@ -101,7 +101,9 @@ class Download:
             cut = f"is longer than {self.most_bytes} bytes"
         is_whole = bool(cut) or not self.is_truncated(response)
         body = body[: self.most_bytes]
-        return body if is_whole and not cut else whole_lines(body), cut, is_whole
+        if cut or not is_whole:
+            body = whole_lines(body)
+        return body, cut, is_whole
 
 
 class StoppedByProjectError(StopDownload):
@@ -143,12 +145,13 @@ class DownloadLimits:
         """
 
     def add_place(self, request: Request, waiting: Request) -> None:
-        """Count a request and the one that waits for it as one of CONCURRENT_REQUESTS."""
+        """Count a request, and the one that waits for it, as one place."""
         self._places[request] = engine.add_place(self._crawler, waiting)
 
     def drop_place(self, request: Request) -> None:
-        """Undo it, once: with the response, as the next request goes before the caller goes on."""
-        if places := self._places.pop(request, 0):
+        """Undo it, once: with the response, before the caller sends the next one."""
+        places = self._places.pop(request, 0)
+        if places:
             engine.drop_places(self._crawler, places)
 
     async def download(
@@ -328,11 +331,9 @@ def _is_cancelled(error: Exception) -> bool:
 
 
 def _has_all(download: Download) -> bool:
-    length = (
-        b""
-        if download.headers is None
-        else download.headers.get("Content-Length") or b""
-    )
+    if download.headers is None:
+        return False
+    length = download.headers.get("Content-Length") or b""
     return length.isdigit() and download.received >= int(length[:20])
 
 
@@ -345,11 +346,9 @@ def _what_is_meant(
         return None
     # raised by a middleware, in Scrapy's own by the library of a coding
     if download.is_done:
-        return (
-            None
-            if download.packed is None
-            else _what_packed_means(error, download.packed, most)
-        )
+        if download.packed is None:
+            return None
+        return _what_packed_means(error, download.packed, most)
     if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
@@ -372,7 +371,9 @@ def _what_packed_means(
     except UnreadableBodyError as unreadable:
         unreadable.packed = packed
         return unreadable
-    return None if found.is_whole else TruncatedError(found.body[:most], error)
+    if found.is_whole:
+        return None
+    return TruncatedError(found.body[:most], error)
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:

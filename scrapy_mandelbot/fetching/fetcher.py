@@ -10,20 +10,21 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
+from mandelbot.answers.failures import without_traceback
+from mandelbot.answers.outcome import Failure, Outcome, OutcomeKind, Trouble
+from mandelbot.formatting import shown
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt import RobotsTxt
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.requesting import RobotsRequester
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.outcome import Failure, Outcome, OutcomeKind, Trouble
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.store.memory import Recent
 
@@ -53,10 +54,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from scrapy_mandelbot.politeness.inside import (
-        leads_inside,
-    )  # noqa: PLC0415 -- few files
-    from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
+    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
@@ -70,7 +69,7 @@ _ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 a
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
-_REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
+_REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that could not be asked
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
 # Parsed rules stay in memory as long as they fit. Those of more sites are parsed again
@@ -107,6 +106,19 @@ class SiteRules:
     is_large: bool = field(default=False, init=False)
     """Whether the first decision may take long."""
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether the host never answered, and was tried often enough."""
+        # After a proxy's failure the next request may use another proxy.
+        is_proxys = self.outcome.failure is Failure.PROXY
+        return self.outcome.kind is OutcomeKind.FAILED and not is_proxys
+
+    def error_anew(self) -> BaseException:
+        """Return the error, to be raised once more."""
+        if self.error is None:
+            return IgnoreRequest(self.outcome.reason)
+        return self.error.with_traceback(None)
+
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute URLs of cited sitemaps that the crawl may request."""
@@ -114,7 +126,7 @@ class SiteRules:
 
 
 class RobotsFetcher:
-    """Provides the rules of every site, each file fetched once for all requests that need it.
+    """Provides the rules of every site; fetches each file once for all requests.
 
     Memory is bounded: files are in the store, and only the last ones stay parsed in
     memory.
@@ -151,13 +163,18 @@ class RobotsFetcher:
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
+        self.requester = self._requester
+        self._last_waits: Recent[SiteRules] = Recent(_PARSED_LIMIT)
+        """Of hosts that never answered, the failures before their last try."""
+        self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
+        """Returns whether the requests of a dead host stay in the job."""
 
     def known(self, site: str) -> SiteRules | None:
-        """Return the site's rules from memory or the store, or None if they must be fetched."""
+        """Return rules from memory or the store, or None if they must be fetched."""
         return self._known(site)[0]
 
     def _known(self, site: str) -> tuple[SiteRules | None, CachedRobots | None]:
-        """The rules as :meth:`known` has them; the stored copy, however old, if there are none."""
+        """Return the rules, or else the stored copy, however old."""
         rules = self._parsed.get(site)
         if rules is not None and self._now() < rules.until:
             return rules, None
@@ -168,14 +185,14 @@ class RobotsFetcher:
         return self._from_store(site, copy, until), None
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
-        """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
+        """Return the absolute URLs of the sitemaps that a known robots.txt cites."""
         rules = self.known(site)
         return () if rules is None else rules.sitemaps
 
     async def rules(
         self, site: str, request: Request, *, has_answered: bool = True
     ) -> SiteRules | None:
-        """Return the site's rules from memory, the store, or one fetch shared by all requests.
+        """Return the rules from memory, the store, or a fetch that requests share.
 
         None: another crawl with the same store has just failed to fetch them. The fetch
         takes the route of the request. `has_answered`: whether the site has sent a
@@ -190,22 +207,18 @@ class RobotsFetcher:
                 lambda: self._fetch_or_wait(
                     site, request, copy, has_answered=has_answered
                 ),
-                lambda rules: (
-                    rules is None or rules.outcome.failure is not Failure.PROXY
-                ),
+                _are_for_all,
             )
-        if (
-            rules is not None
-            and rules.is_large
-            and (steps := self.preparing(rules, request))
-        ):
+        steps = None if rules is None else self.preparing(rules, request)
+        if steps is not None:
             await self._share.run(steps)
         return rules
 
     def preparing(self, rules: SiteRules, request: Request) -> Iterator[object] | None:
         """Return the steps before a decision on a request, if they take long."""
-        agent = self._agents.of(request)
-        return rules.robots.preparing(request.url, agent) if rules.is_large else None
+        if not rules.is_large:
+            return None
+        return rules.robots.preparing(request.url, self._agents.of(request))
 
     async def _announce_new(
         self, site: str, request: Request, rules: SiteRules
@@ -220,25 +233,42 @@ class RobotsFetcher:
         is_new = self.announced.get(site) is None
         emit = self._events.emit
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
-        if is_new and (since := rules.cached_at) is not None:
+        if is_new:
+            self._report_new(site, request, rules)
+        if _ROBOTS_PARSED is not None:
+            await self._crawler.signals.send_catch_log_async(
+                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
+            )
+        if not is_new or self._config.sitemaps == "off" or not rules.robots.sitemaps:
+            return
+        urls = rules.sitemaps
+        if urls:
+            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+
+    def _report_new(self, site: str, request: Request, rules: SiteRules) -> None:
+        """Report the age of a stored copy, comments, and a misspelt line."""
+        emit = self._events.emit
+        if rules.cached_at is not None:
             # Pasted into a shell: a host's name is the choice of whoever links to it.
             job = self._crawler.settings.get("JOBDIR")
             place = f" -s {quote(f'JOBDIR={job}')}" if job else ""
-            drop = f"scrapy robots cache drop {quote(site)}{place}"
             emit(
                 events.ROBOTS_CACHED,
                 site=site,
-                since=since,
+                since=rules.cached_at,
                 until=rules.until,
-                command=drop,
+                command=f"scrapy robots cache drop {quote(site)}{place}",
             )
         # "An Extended Standard for Robot Exclusion": Comment lines address the robot's
         # operator.
-        if is_new and (comments := rules.robots.comments(self._agents.of(request))):
-            text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
-            emit(events.COMMENTED, site=site, comments=text)
-        is_read = is_new and isinstance(rules.parser, MandelbotRobotParser)
-        if is_read and (misspelt := rules.robots.misspelt_line):
+        comments = rules.robots.comments(self._agents.of(request))
+        if comments:
+            said = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
+            emit(events.COMMENTED, site=site, comments=said)
+        if not isinstance(rules.parser, MandelbotRobotParser):
+            return
+        misspelt = rules.robots.misspelt_line
+        if misspelt:
             line, text, field = misspelt
             emit(
                 events.ROBOTS_MISSPELT,
@@ -247,22 +277,13 @@ class RobotsFetcher:
                 text=shown(text),
                 field=field,
             )
-        if _ROBOTS_PARSED is not None:
-            await self._crawler.signals.send_catch_log_async(
-                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
-            )
-        follows = is_new and self._config.sitemaps != "off" and rules.robots.sitemaps
-        if follows and (urls := rules.sitemaps):
-            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def cached(self, site: str) -> CachedRobots | None:
         """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
-        return (
-            copy
-            if copy is not None and self._serves_until(site, copy) is not None
-            else None
-        )
+        if copy is None or self._serves_until(site, copy) is None:
+            return None
+        return copy
 
     def _serves_until(self, site: str, copy: CachedRobots) -> float | None:
         now = self._now()
@@ -364,13 +385,12 @@ class RobotsFetcher:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
+        self._last_waits.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
-        if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
-            reason = outcome.reason.removesuffix(", its requests fail")
-            until = rules.until
-            self._events.emit(
-                events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until
-            )
+        if outcome.is_last_wait:
+            self._last_waits.put(site, rules, _FAILED_SIZE + len(site))
+        if rules.is_dead:
+            self._report_dead(rules)
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self.announce(site, request, rules)
             self._events.emit(
@@ -379,6 +399,44 @@ class RobotsFetcher:
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
+
+    def is_in_last_wait(self, site: str) -> bool:
+        """Return whether one try is left of those for a host that never answered."""
+        return self._last_waits.get(site) is not None
+
+    def end_last_wait(self, site: str) -> SiteRules | None:
+        """Take a host for dead without its last try; return what its requests get."""
+        rules = self._last_waits.get(site)
+        if rules is None:
+            return None
+        self._last_waits.discard(site)
+        rules.outcome = rules.outcome._replace(kind=OutcomeKind.FAILED, wait=None)
+        self._events.count(events.ROBOTS_TRIED_ENOUGH)
+        self._remember_dead(rules)
+        self._report_dead(rules)
+        return rules
+
+    def _remember_dead(self, rules: SiteRules) -> None:
+        """Let a dead host's requests fail by its last error for a while."""
+        site = rules.site
+        trouble = self._troubles.get(site) or Trouble()
+        lasts = self._policy.longest_wait
+        if not trouble.forget():
+            lasts = max(lasts, _REQUEST_AGAIN_AFTER)
+        rules.until = self._now() + lasts
+        self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+
+    def _report_dead(self, rules: SiteRules) -> None:
+        reason = rules.outcome.reason.rpartition(", ")[0]
+        stays = self.keeps_dead(rules.outcome.failure)
+        fate = "wait for the next run" if stays else "fail"
+        self._events.emit(
+            events.ROBOTS_UNANSWERED,
+            site=rules.site,
+            reason=reason,
+            next=rules.until,
+            fate=fate,
+        )
 
     def _rules(
         self,
@@ -398,20 +456,14 @@ class RobotsFetcher:
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
             rules.unreadable = fetched.answer.meaning.unreadable
-            # After a proxy's failure the next request may use another proxy.
-            if (
-                outcome.kind is OutcomeKind.FAILED
-                and outcome.failure is not Failure.PROXY
-            ):
-                rules.until = now + _REQUEST_AGAIN_AFTER
-                self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+            if rules.is_dead:
+                self._remember_dead(rules)
             return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            at = trouble.refetch_at = now + self._config.pause_policy.pause(
-                trouble.times, refusal
-            )
+            at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            trouble.refetch_at = at
             if not trouble.is_reported:
                 trouble.is_reported = True
                 since = copy.fetched_at
@@ -440,6 +492,11 @@ class RobotsFetcher:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         self._store.put_copy(site, copy)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
+
+
+def _are_for_all(rules: SiteRules | None) -> bool:
+    """Return whether one fetch answers all that wait; another proxy may work."""
+    return rules is None or rules.outcome.failure is not Failure.PROXY
 
 
 # Of crawls that share a store, one at a time fetches a file. The others wait for it, or
@@ -488,10 +545,10 @@ class SharedFetches:
     async def begin(
         self, key: str, fresh_for: float, may_serve: Callable[[CachedRobots], bool]
     ) -> SharedResult:
-        """Return the copy of a file, or the lease to fetch it; wait while another crawl fetches.
+        """Return the copy of a file, or the lease to fetch it.
 
-        A copy is fresh for `fresh_for` seconds. `may_serve` returns whether a stale
-        copy may be used while another crawl fetches the file.
+        Waits while another crawl fetches it. A copy is fresh for `fresh_for` seconds.
+        `may_serve` returns whether a stale copy may be used meanwhile.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK
@@ -507,7 +564,7 @@ class SharedFetches:
             copy, left = await self._find(key, fresh_for, 0.0)
 
     def end(self, key: str, keep_for: float = _IN_VAIN_FOR) -> None:
-        """Release the lease: other crawls may fetch the file after `keep_for` seconds."""
+        """Release the lease: others may fetch the file after `keep_for` seconds."""
         self._store.release(Lease.FETCH, key, keep_for)
 
     async def _find(

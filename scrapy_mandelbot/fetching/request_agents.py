@@ -1,10 +1,10 @@
-"""The robot name of a request, which decides rules, crawl delay, comments and robot tags."""
+"""The robot name of a request: decides rules, crawl delay, comments and robot tags."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from mandelbot.robotstxt.agents import header_text
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -46,7 +46,8 @@ class Agents:
         sent = () if request is None else dict.get(request.headers, b"User-Agent")
         if sent and sent[-1]:
             if sent[-1] != self._header:
-                self._header, self._text = sent[-1], header_text(sent[-1])
+                self._header = sent[-1]
+                self._text = header_text(self._header)
             return self._text
         # Scrapy, too, reads its attribute once
         if self._crawler.spider is not self._spider:
@@ -59,7 +60,7 @@ class Agents:
 
 
 def default_header(settings: BaseSettings) -> object:
-    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which has precedence in Scrapy."""
+    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``; Scrapy prefers it."""
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
     by_name = {header_text(name).lower(): value for name, value in headers.items()}
     return by_name.get("user-agent")

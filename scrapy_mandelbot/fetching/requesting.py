@@ -12,21 +12,10 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy.http import Request
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
-
-from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.fetching.failures import (
-    TruncatedError,
-    error_text,
-    failure_at,
-    has_begun,
-)
-from scrapy_mandelbot.politeness.meaning import NOTHING, meaning_of
-from scrapy_mandelbot.politeness.outcome import (
+from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
+from mandelbot.answers.meaning import NOTHING, meaning_of
+from mandelbot.answers.outcome import (
+    SILENT,
     Answer,
     Failure,
     Outcome,
@@ -34,8 +23,15 @@ from scrapy_mandelbot.politeness.outcome import (
     Trouble,
     whole_lines,
 )
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt.agents import header_text
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
@@ -81,26 +77,31 @@ class FetchedFile(NamedTuple):
 
         `old` is the copy that a 304 confirms, with its validators.
         """
-        etag = modified = None
-        # A truncated response has none: a 304 must never confirm it.
-        headers = (
-            {} if self.answer.broken_off else getattr(self.response, "headers", {})
-        )
+        etag = None
+        modified = None
+        headers: Any = {}
+        if not self.answer.broken_off:  # a 304 must never confirm a truncated one
+            headers = getattr(self.response, "headers", {})
         if not _VALIDATORS.isdisjoint(headers):  # most have neither
-            found = headers.get("ETag"), headers.get("Last-Modified")
-            etag, modified = (one.decode("latin-1") if one else None for one in found)
+            etag = _validator(headers, "ETag")
+            modified = _validator(headers, "Last-Modified")
         if old is not None:
             etag = etag or old.etag
             modified = modified or old.last_modified
         return CachedRobots(body, status, now, self.url, etag, modified)
 
 
+def _validator(headers: Any, name: str) -> str | None:
+    value = headers.get(name)
+    return value.decode("latin-1") if value else None
+
+
 class _FetchCancelledError(Exception):
-    """The request that fetched a file for all waiters was cancelled, or its proxy failed."""
+    """The request that fetched for all waiters was cancelled, or its proxy failed."""
 
 
 class SiteFiles:
-    """Fetches files of at most `most_bytes` bytes, each once for all requests that need it."""
+    """Fetches files of at most `most_bytes` bytes, each once for all requests."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class SiteFiles:
         fetch: Callable[[], Awaitable[_T]],
         is_for_all: Callable[[_T], bool],
     ) -> _T:
-        """Await `fetch`, or share the result of a call for the same key that is already running.
+        """Await `fetch`, or share a call for the same key that is already running.
 
         If that call is cancelled, or its result is not for all, the next waiter
         fetches.
@@ -148,12 +149,10 @@ class SiteFiles:
         try:
             found = await fetch()
         except BaseException as error:
-            is_own = not isinstance(error, Exception) or isinstance(
-                error, CancelledError
-            )
-            self._end(
-                key, Deferred.errback, _FetchCancelledError() if is_own else error
-            )
+            passed_on: BaseException = error
+            if not isinstance(error, Exception) or isinstance(error, CancelledError):
+                passed_on = _FetchCancelledError()  # it is this waiter's alone
+            self._end(key, Deferred.errback, passed_on)
             raise
         if is_for_all(found):
             self._end(key, Deferred.callback, found)
@@ -187,19 +186,17 @@ class SiteFiles:
                 )
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
-            location = (
-                response.headers.get("Location")
-                if response.status in REDIRECTS
-                else None
-            )
+            location = None
+            if response.status in REDIRECTS:
+                location = response.headers.get("Location")
             if not location:
                 return self._fetched(url, response, download)
-            from scrapy_mandelbot.robots.sitemaps.urls import (
-                http_url,
-            )  # noqa: PLC0415 -- few files
+            from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
-            target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
+            target = None
+            if len(text) <= LONGEST_REDIRECT:
+                target = http_url(url, text)
             if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
             if len(urls) > config.robots_max_redirects or not config.may_send(
@@ -305,6 +302,10 @@ class RobotsRequester:
             DownloadLimits(crawler, now), config, now, config.robots_max_bytes
         )
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
+        self.is_cut_off: Callable[[str], bool] = lambda _: False
+        """Notes that a site did not answer; returns whether none does."""
+        self.network_answers: Callable[[], None] = lambda: None
+        """Notes that a site answered."""
 
     async def request(
         self,
@@ -321,6 +322,12 @@ class RobotsRequester:
         is_good = answer.status == HTTPStatus.OK and not answer.broken_off
         counts = not is_good and answer.failure is not Failure.PROXY
         trouble = self.count_trouble(site, fetched) if counts else _NO_TROUBLE
+        if answer.status is not None:
+            self.network_answers()
+        elif answer.failure in SILENT and self.is_cut_off(site):
+            trouble.uncount()
+        else:
+            trouble.uncounted = 0
         is_half = answer.broken_off and answer.status is None
         if is_half and trouble.may_be_whole:
             status = await self.files.status(fetched.url, request)
@@ -328,17 +335,17 @@ class RobotsRequester:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
         is_there = has_answered or trouble.has_answered
-        kept, age = (
-            (copy.status, self._now() - copy.fetched_at) if copy else (None, 0.0)
-        )
         known = SiteKnowledge(
-            kept, age, trouble.times, trouble.times_apart, has_answered=is_there
+            times=trouble.times,
+            times_apart=trouble.times_apart,
+            has_answered=is_there,
+            uncounted=trouble.uncounted,
         )
-        if (
-            not is_good
-            and answer.status is not None
-            and policy.may_be_misreported(answer, known)
-        ):
+        if copy is not None:
+            age = self._now() - copy.fetched_at
+            known = known._replace(copy_status=copy.status, copy_age=age)
+        is_odd = not is_good and policy.may_be_misreported(answer, known)
+        if is_odd and answer.status is not None:
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
         outcome = policy.outcome_of(answer, known)
@@ -346,7 +353,7 @@ class RobotsRequester:
         return fetched, outcome
 
     def count_trouble(self, site: str, fetched: FetchedFile) -> Trouble:
-        """Count a response that is identical to the site's last one, this one included."""
+        """Count a response that repeats the site's last one, this one included."""
         trouble = self.troubles.get(site) or Trouble()
         trouble.count(fetched.answer, self._now(), has_answered=fetched.has_answered)
         self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
@@ -382,7 +389,9 @@ class RobotsRequester:
         status = answer.status
         reason = outcome.reason
         case = outcome.case
-        is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
+        # A host that never answered is reported after the last of its tries.
+        is_misspelt = failure is Failure.NO_SUCH_HOST and outcome.wait is None
+        is_odd = is_misspelt or failure is Failure.OTHER
         level = logging.WARNING if is_odd or case == "misreported_5xx" else None
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
         emit = self._events.emit

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.agents import header_text
 from scrapy.robotstxt import RobotParser
 
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.settings.config import read_setting
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import Verdict
     from scrapy.crawler import Crawler
 
     # typing.Self requires Python 3.11
     from typing_extensions import Self
-
-    from scrapy_mandelbot.robots.robotstxt import Verdict
 
     Agent = str | bytes | Sequence[str]
 
@@ -49,7 +48,7 @@ class MandelbotRobotParser(RobotParser):
         return self.robots.allowed(url, user_agent)
 
     def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
-        """Return whether the agent may crawl the URL, with the rule and line that decide."""
+        """Return whether the agent may crawl the URL, and the rule that decides."""
         return self.robots.verdict(header_text(url), _agent(user_agent))
 
     def crawl_delay(self, user_agent: Agent) -> float | None:

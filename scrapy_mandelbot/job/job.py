@@ -8,23 +8,25 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
-from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
+from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.running_job import RunningJob
+from scrapy_mandelbot.job.saves import Saves
 from scrapy_mandelbot.job.site_states import StoredSites
+from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-    from scrapy_mandelbot.job.deliveries import Unacked
-    from scrapy_mandelbot.job.job_store import JobStore
+    from scrapy_mandelbot.job.unacked import Unacked
 
     Seconds = Callable[[], float]
 
@@ -61,6 +62,10 @@ def keeps_job(settings: BaseSettings) -> bool:
 
 class Job(RunningJob):
     """The state that JobScheduler and JobMiddleware of one crawler share."""
+
+    # Made by begin(), when the spider is there.
+    _state: SpiderState
+    _feeds: feeds.Feeds
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
@@ -145,7 +150,7 @@ class Job(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Record the parent of a request; return whether it is new, not yielded before a crash."""
+        """Record a request's parent; return whether no earlier run yielded it."""
         self._given[request] = parent
         if not request.dont_filter:
             return True  # its fingerprint says
@@ -160,8 +165,10 @@ class Job(RunningJob):
         return False
 
     def begins(self, request: Request | None) -> None:
-        one = None if request is None else self.storage.unacked.get(request)
-        if one is None or one.number is None or one.number in self.deliveries.in_flight:
+        one = self.unacked_of(request)
+        if one is None or one.number is None:
+            return
+        if one.number in self.deliveries.in_flight:
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
@@ -170,9 +177,10 @@ class Job(RunningJob):
 
     @property
     def has_overdue(self) -> bool:
-        """Whether one that was in flight at a death may go beside others: none such is out."""
-        has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
-        return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
+        """Whether a request that was in flight at a death may be sent beside others."""
+        if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
+            return False
+        return self.storage.unacked.keys().isdisjoint(self._tried)
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
         taken = self.deliveries.take(alone=alone)
@@ -257,8 +265,12 @@ class Job(RunningJob):
         """End a run that left or lost something with a reason that says so."""
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
-        if (self._is_salvaged or self.deliveries.aside) and not self.store.lengths():
-            raise CloseSpider(_SALVAGED if self._is_salvaged else _SET_ASIDE)
+        if self.store.lengths():
+            return
+        if self._is_salvaged:
+            raise CloseSpider(_SALVAGED)
+        if self.deliveries.aside:
+            raise CloseSpider(_SET_ASIDE)
 
     def _spider_opened(self) -> None:
         if not self._was_closed or not self._crawl.config.job_pickles:
@@ -267,150 +279,4 @@ class Job(RunningJob):
         self.saves.now()
 
 
-_STATE = "spider.state"
-_SHARE = 20
-"""Pause between picklings, in multiples of the last one: 8 ms for 200,000 entries."""
-
-
-class SpiderState:
-    """Stores ``spider.state`` at commits.
-
-    Scrapy's extension does so at a clean end only. `busy` returns seconds of processor
-    time, which a suspended machine does not add to.
-    """
-
-    def __init__(
-        self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds
-    ) -> None:
-        self._form = storage.form
-        self._spider: Any = storage.form.spider
-        self._job = job
-        self._now = now
-        self._busy = busy
-        self._kept: bytes | None = None
-        self._not_before = 0.0
-        self._is_complained_of = False
-
-    def restore(self) -> None:
-        """Restore the state of a run that died.
-
-        Scrapy has restored that of an earlier one.
-        """
-        kept = self._job.kept(_STATE).get(_STATE)
-        if kept is None:
-            return
-        try:
-            self._spider.state = self._form.load(kept)
-        except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-            logger.warning(
-                "spider.state of the previous run cannot be restored: %r", error
-            )
-
-    def save(self, *, is_last: bool = False) -> None:
-        """Add the state to the next commit if it has changed and pickling is cheap enough."""
-        state = getattr(self._spider, "state", None)
-        if (not state and self._kept is None) or (
-            self._now() < self._not_before and not is_last
-        ):
-            return
-        began = self._busy()
-        try:
-            pickled = self._form.dump(state)
-        except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
-            if not self._is_complained_of:
-                self._is_complained_of = True
-                logger.warning(
-                    "spider.state does not survive a crash: it cannot be pickled: %r",
-                    error,
-                )
-            return
-        self._not_before = self._now() + _SHARE * (self._busy() - began)
-        if pickled != self._kept:
-            self._kept = pickled
-            self._job.put(_STATE, pickled)
-
-
-# requests after which a save no longer waits: start() may yield to no one
-AT_ONCE = 1_000
-MOST_OPERATIONS = 100_000
-MOST_BYTES = 67_108_864
-"""Held in memory while nothing can be written; beyond that the spider is closed."""
-_LATER = 1.0  # seconds, where nothing was acknowledged
 _GROUP = 0.1  # seconds, where each commit waits for the disk
-_TRY_AGAIN = 10.0  # seconds
-
-
-class Saves:
-    """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
-
-    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of
-    the event loop, so pages acknowledged together are saved together, and a kill finds
-    nothing unsaved but what is in progress. After a failure it is retried every `again`
-    seconds.
-    """
-
-    def __init__(
-        self,
-        job: RunningJob,
-        store: JobStore,
-        save: Callable[[], Exception | None],
-        soon: float = 0.0,
-        again: float = _TRY_AGAIN,
-    ) -> None:
-        self._job = job
-        self._store = store
-        self._save = save
-        self._soon = soon
-        self._again = again
-        self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
-        self._changes = 0
-        self.error: Exception | None = None  # why the last save failed
-        self._is_closed = False
-
-    def acknowledged(self) -> None:
-        self.within(self._soon)
-
-    def changed(self) -> None:
-        """Save soon: something changed, though nothing was acknowledged."""
-        self._changes += 1
-        if self.error is not None:
-            self._give_up_if_too_much(self.error)
-        elif self._changes >= AT_ONCE:
-            self.now()
-        elif self._changes == 1:
-            self.within(_LATER)
-
-    def within(self, seconds: float) -> None:
-        if not self._is_closed:
-            wait = seconds if self.error is None else max(seconds, self._again)
-            self._timers.set(self, self._job.clock.now() + wait)
-
-    def now(self) -> Exception | None:
-        self._timers.drop(self)
-        self._changes = 0
-        return self._save()
-
-    def failed(self, error: Exception) -> Exception:
-        was_well = self.error is None
-        self.error = error
-        if isinstance(error, CorruptError):
-            self._job.failed(error)
-        elif was_well:
-            self._job.not_saved(error)
-        self._give_up_if_too_much(error)
-        self.within(self._again)
-        return error
-
-    def succeeded(self) -> None:
-        self.error = None
-        self._job.not_saved(None)
-
-    def close(self) -> None:
-        """Stop saving, except by :meth:`now`."""
-        self._is_closed = True
-        self._timers.drop(self)
-
-    def _give_up_if_too_much(self, error: Exception) -> None:
-        store = self._store
-        if store.uncommitted > MOST_OPERATIONS or store.uncommitted_bytes > MOST_BYTES:
-            self._job.give_up(error)

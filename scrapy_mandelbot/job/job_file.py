@@ -21,7 +21,7 @@ _SCHEMA = f"""
     PRAGMA user_version = {_FORMAT};
     -- Lines have names, and rows the numbers of their lines.
     CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
-    -- A line below zero: the row was claimed for long, and stands aside of the line above zero.
+    -- A line below zero: the row was claimed for long, out of the way of its line.
     CREATE TABLE requests (
         number INTEGER PRIMARY KEY,
         line INTEGER NOT NULL,

@@ -41,7 +41,7 @@ class StoredRequest(NamedTuple):
 
 
 class JobStore(Protocol):
-    """Requests in lines, fingerprints seen, and what start() and interrupted callbacks yielded.
+    """Requests in lines, fingerprints, and what interrupted callbacks yielded.
 
     :meth:`claim` and :meth:`has_seen` may raise StorageError. Fingerprints are signed
     64-bit integers.
@@ -64,7 +64,7 @@ class JobStore(Protocol):
     def push_new(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
     ) -> int:
-        """Add a request with an unseen fingerprint, and mark it as seen; return its number."""
+        """Add a request and mark its new fingerprint as seen; return its number."""
 
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
@@ -72,7 +72,7 @@ class JobStore(Protocol):
         """Add a request with ``dont_filter``, and count it for its parent."""
 
     def claim(self, line: str) -> StoredRequest | None:
-        """Take the next request of a line; it stays in the job until it is acknowledged."""
+        """Take the next request of a line; it stays until it is acknowledged."""
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Return a claimed request to its line, as the newest."""

@@ -1,4 +1,4 @@
-"""The spider middleware that records which callback yielded a request, and what it yielded before.
+"""The spider middleware that records what each callback yields.
 
 No fingerprint stops requests with ``dont_filter``. After a run that ended within a
 callback, the next run yields all of them again; so the job counts them, and skips as
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.job.deliveries import Unacked
+    from scrapy_mandelbot.job.unacked import Unacked
 
 _WITHOUT_A_TURN = 1_000  # requests of start() skipped before the event loop gets a turn
 

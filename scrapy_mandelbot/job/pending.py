@@ -32,7 +32,7 @@ MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of 
 
 
 class LineIndex:
-    """A line: what of it is in the file and may be claimed, and what is not written yet."""
+    """A line: which of its rows may be claimed, and which are not written yet."""
 
     __slots__ = (
         "_passed",
@@ -87,7 +87,7 @@ class LineIndex:
         return None
 
     def take_in_file(self, number: int) -> bool:
-        """Claim a row; return whether it is to be moved out of the way of the next claim."""
+        """Claim a row; return whether it must move out of the way of the next claim."""
         self.hidden.add(number)
         self.in_file -= 1
         self.waiting -= 1

@@ -15,10 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted, shown
 from scrapy.utils.request import request_from_dict
 
 from scrapy_mandelbot.job.requests import fingerprint_number, load_plain
-from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -44,7 +44,7 @@ class ScrapyJobDir:
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
-    """Yield each request as Scrapy wrote it, those of a queue in the order of their pushes."""
+    """Yield each request as Scrapy wrote it, in the order in which it was pushed."""
     if not folder.exists():
         return
     if not (folder / "active.json").exists():
@@ -62,7 +62,7 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def read_request(octets: bytes, load: Callable[[bytes], Any]) -> dict[str, Any]:
-    """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
+    """Return a request as ``Request.to_dict()`` does; its objects may raise."""
     try:
         read = load(octets)
     except pickle.UnpicklingError:
@@ -125,7 +125,9 @@ def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | No
         if end < _SIZE or not size:
             return None
         records.append((end, size))
-    return records if end == _SIZE else None
+    if end != _SIZE:
+        return None
+    return records
 
 
 def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:

@@ -41,7 +41,9 @@ _COUNTED = 16  # refused pages of a section; so many prove it
 
 
 def sections_of(url: str, method: str = "GET") -> Iterator[str]:
-    """Yield the paths of the sections in which a URL is, outermost first; not the site itself.
+    """Yield the paths of the sections in which a URL is, outermost first.
+
+    The site itself is none of them.
 
     ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``. What is
     sent by another method than GET has sections of its own, as it may be refused alone:
@@ -100,7 +102,9 @@ class Section:
 
     def due(self, now: float) -> float:
         """Return when one of its requests may be sent."""
-        return now if self.pause is None or self.is_over() else self.pause.due(now)
+        if self.pause is None or self.is_over():
+            return now
+        return self.pause.due(now)
 
     def is_probed_by(self, flight: Flight) -> bool:
         """Return whether this request shows whether its pause is over."""
@@ -117,7 +121,8 @@ class RefusedUrl:
     __slots__ = ("first_sent", "is_alone", "last_sent", "may_go_at", "times")
 
     def __init__(self, first_sent: int) -> None:
-        self.first_sent = self.last_sent = first_sent
+        self.first_sent = first_sent
+        self.last_sent = first_sent
         """In ticks."""
         self.times = 0
         """How often it was refused."""
@@ -168,7 +173,7 @@ class Faults:
     def of(self, request: Any) -> Section | None:
         """Return the section set aside in which a request is, by its URL and method."""
         if self.aside:
-            for path in _around(request.url, request.method):
+            for path in paths_around(request.url, request.method):
                 if path in self.aside:
                     return self.aside[path]
         return None
@@ -176,10 +181,12 @@ class Faults:
     def due(self, path: str, now: float) -> float:
         """Return when a request of the section with this path may be sent."""
         section = self.aside.get(path)
-        return now if section is None else section.due(now)
+        if section is None:
+            return now
+        return section.due(now)
 
     def is_over(self, path: str) -> bool:
-        """Return whether nothing of the section with this path is requested any more."""
+        """Return whether the section with this path is given up."""
         section = self.aside.get(path)
         return section is not None and section.is_over()
 
@@ -188,7 +195,7 @@ class Faults:
         return self.is_over(path) or (path in self.aside and self.aside[path].robots)
 
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
-        """Return whether a request is of a section that was refused since it was answered well.
+        """Return whether the request's section was refused since its last good answer.
 
         `well`: paths of sections in which something was answered well before.
         """
@@ -201,26 +208,29 @@ class Faults:
     def times(self, fingerprint: bytes) -> int:
         """Return how often this request was refused since it was answered well."""
         one = self.urls.get(fingerprint)
-        return 0 if one is None else one.times
+        if one is None:
+            return 0
+        return one.times
 
     # Answers and refusals.
 
     def restore(self, now: float, left: LeftPause) -> None:
-        """Restore the pause of a section; a section that is already known stays as it is."""
+        """Restore the pause of a section that is not known yet."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
-            section = self._sections[left.section] = Section(left.section, self.good_at)
+            section = Section(left.section, self.good_at)
+            self._sections[left.section] = section
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
             section.is_reported = True
             self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
-        """Set a section aside, or the site, that answers robots with challenges and the like."""
+        """Set a section aside, or the site, that challenges robots or refuses them."""
         section = self._sections.setdefault(path, Section(path, self.good_at))
         section.robots = True
         self.put_aside(section, refusal)
 
     def let_pass(self, flight: Flight, now: float) -> None:
-        """Note that a request goes out; where the probe of its section is due, this is it."""
+        """Note that a request goes out: its section's probe, where one is due."""
         section = self.of(flight.request)
         if section is not None and section.pause is not None:
             section.pause.let_pass(flight, now)
@@ -230,7 +240,7 @@ class Faults:
         self._good += 1
         self.urls.pop(fingerprint, None)
         ended = []
-        for path in _around(flight.request.url, flight.request.method):
+        for path in paths_around(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -294,7 +304,7 @@ class Faults:
         refusal: Refusal,
         section: Section | None,
     ) -> RefusedUrl:
-        """Note a refusal, in a section set aside or not; return what is known of its URL."""
+        """Note a refusal. Returns what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
         if section is None:
             self._suspect(flight, fingerprint)
@@ -323,11 +333,11 @@ class Faults:
         section = self.of(flight.request)
         if section is None or section.pause is None or not section.is_probed_by(flight):
             return None
-        effect = section.pause.refused(flight, refusal)
+        effect = section.pause.refused(flight, refusal, has_served=True)
         return effect and PauseEffect.SECTION
 
     def give_up(self, reason: str) -> list[Section]:
-        """Give up every section set aside; return those that were not given up before."""
+        """Give up every section set aside. Returns those that had not been."""
         for one in self.urls.values():
             one.times = one.times + self._policy.of_a_part.tries
             one.may_go_at = 0.0
@@ -343,13 +353,14 @@ class Faults:
 
     @property
     def _share(self) -> float:
-        """The share of answers that were refusals, those of pages and sections apart."""
+        """The share of answers that were refusals, except of pages and sections."""
         return self._refused / (self._good + self._refused + 1)
 
     def _note(self, fingerprint: bytes, tick: int) -> RefusedUrl:
         one = self.urls.get(fingerprint)
         if one is None:
-            one = self.urls[fingerprint] = RefusedUrl(tick)
+            one = RefusedUrl(tick)
+            self.urls[fingerprint] = one
             if len(self.urls) > MOST_REFUSED_URLS:
                 self.urls.popitem(last=False)
         one.times += 1
@@ -362,7 +373,8 @@ class Faults:
             if section is None:
                 if len(self._sections) >= MOST_SECTIONS and not self._forget_one():
                     return
-                section = self._sections[path] = Section(path, self.good_at)
+                section = Section(path, self.good_at)
+                self._sections[path] = section
             if flight.tick > section.good_at and len(section.refused) < _COUNTED:
                 section.refused[fingerprint] = flight.sent_at
                 section.refused_at = max(section.refused_at, flight.tick)
@@ -386,69 +398,7 @@ class Faults:
 Faults.NONE = Faults(PausePolicy())
 
 
-_MARKED = 5  # pages in a row, with the marks of a challenge or a price
-_BARE = 10  # pages in a row
-_PLACES = 3  # those are of so many: first segments of their paths
-_TURNED_AWAY = 32  # pages that are counted
-
-
-class BotBlockDetector:
-    """Whether a site refuses robots: it answers them with challenges, prices, or bare refusals.
-
-    One such page says nothing of others. Several with the marks of a challenge or a
-    price, without a good page between, do: of the section that has all of them, or of
-    the site. So do many bare 403s from several places of a site that has answered well
-    before; those of one place are a login area.
-    """
-
-    __slots__ = ("_all", "_marked")
-
-    def __init__(self) -> None:
-        self._marked: dict[str, set[bytes]] = {}
-        """Those with marks, by the section: since its last good page."""
-        self._all: dict[bytes, str] = {}
-        """All, and the place of each."""
-
-    def note(
-        self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool
-    ) -> str | None:
-        """Note one; return the path of the section that refuses robots, or None.
-
-        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the
-        site has answered well before.
-        """
-        if len(self._all) < _TURNED_AWAY:
-            self._all[fingerprint] = place_of(url)
-        if is_marked and (path := self._refusing(list(_around(url)), fingerprint)):
-            return path
-        is_all = len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
-        return SITE_PATH if was_well and is_all else None
-
-    def well(self, url: str) -> None:
-        """Note a good page."""
-        self._all.clear()
-        for path in _around(url):
-            self._marked.pop(path, None)
-
-    def _refusing(self, paths: list[str], fingerprint: bytes) -> str | None:
-        """Return the outermost section with enough of them, or the one within that has all."""
-        for path in paths:
-            if path in self._marked or len(self._marked) < MOST_SECTIONS:
-                pages = self._marked.setdefault(path, set())
-                if len(pages) < _TURNED_AWAY:
-                    pages.add(fingerprint)
-        counts = {path: len(self._marked.get(path, ())) for path in paths}
-        most = next((count for count in counts.values() if count >= _MARKED), None)
-        return max(
-            (path for path in paths if counts[path] == most), key=len, default=None
-        )
-
-
-def _around(url: str, method: str = "GET") -> Iterator[str]:
+def paths_around(url: str, method: str = "GET") -> Iterator[str]:
+    """Yield the path of the site, and those of the sections in which a URL is."""
     yield SITE_PATH
     yield from sections_of(url, method)
-
-
-def place_of(url: str) -> str:
-    """Return the first segment of the path of a URL."""
-    return url.partition("://")[2].partition("/")[2].partition("/")[0]

@@ -1,4 +1,4 @@
-"""Distinguishes a rate limit from chance: do refusals depend on the requests sent before?
+"""Tells a rate limit from chance: do refusals depend on the requests before them?
 
 A server that limits its clients keeps a bucket, or something that works like one: each
 request adds to it, it drains at a rate, and what does not fit is refused. The server
@@ -93,7 +93,7 @@ class LimitEstimator:
     def read(
         self, good: Iterable[float], refused: Iterable[float], more: int = 0
     ) -> None:
-        """Read a run: when that was sent which was answered well, and what was refused, in seconds.
+        """Read a run: when requests were sent that were answered well, and refused.
 
         `more`: how many good answers there were before.
         """
@@ -147,7 +147,7 @@ class LimitEstimator:
         return Reading(evidence, rate, self._peak(_near(rate)))
 
     def explains_last(self, rate: float) -> bool:
-        """Return whether the last run ended where the bucket of about this rate was full."""
+        """Return whether the last run ended where this rate's bucket was full."""
         number = _near(rate)
         last = self._runs[-1]
         return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(
@@ -155,7 +155,7 @@ class LimitEstimator:
         )
 
     def share_below(self, rate: float) -> float:
-        """Return the share that is refused where the bucket of about this rate is not full."""
+        """Return the share that is refused where this rate's bucket is not full."""
         number = _near(rate)
         good_above, above, good, refused = self._counts(number, self._peak(number))
         below = refused - above
@@ -168,8 +168,10 @@ class LimitEstimator:
     def _counts(self, number: int, peak: float) -> tuple[float, float, int, int]:
         """Return good answers and refusals above the threshold, and all of them."""
         least = _threshold(peak)
-        good_above = above = 0.0
-        good = refused = 0
+        good_above = 0.0
+        above = 0.0
+        good = 0
+        refused = 0
         for run in self._runs:
             good += run.goods
             refused += run.refused
@@ -181,7 +183,7 @@ class LimitEstimator:
         return good_above, above, good, refused
 
     def _g(self, number: int, peak: float) -> float:
-        """Return by how much a bucket of this rate explains the refusals better than chance."""
+        """Return how much better than chance this rate's bucket explains refusals."""
         holds = peak / RATES[number]
         if holds > _LONGEST:
             return 0.0
@@ -195,7 +197,9 @@ class LimitEstimator:
         )
         if above * (good + refused) < refused * (good_above + above):
             g = -g  # refusals are not commoner where it is full
-        return g - _SELDOM * log(holds / _LONG) if holds > _LONG else g
+        if holds > _LONG:
+            return g - _SELDOM * log(holds / _LONG)
+        return g
 
 
 def _threshold(peak: float) -> float:

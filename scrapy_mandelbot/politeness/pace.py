@@ -1,4 +1,4 @@
-"""The pace of a site: how often its owner lets it be asked, and at which times of the day.
+"""The pace of a site: how often it may be asked, and at which times of the day.
 
 Sources: Mandelbot, "Crawl Delay", for the delay set manually; "An Extended Standard for
 Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay directive",
@@ -22,9 +22,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
-    from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow
+    from mandelbot.robotstxt import RobotsTxt
+    from mandelbot.robotstxt.robots_txt import Agent
+    from mandelbot.robotstxt.times import RequestRate, TimeWindow
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
 _MINUTES = 1_440  # of a day
@@ -117,7 +117,7 @@ class Pace:
 
     @cached_property
     def _day(self) -> tuple[tuple[int, int, float], ...]:
-        """The parts of a day in which the site may be crawled: first second, end, and delay."""
+        """The parts of a day in which it may be crawled: first second, end, delay."""
         # Of several rates for the same time the slowest counts.
         slowest = {
             rate.window: rate.delay
@@ -162,7 +162,7 @@ class Pace:
 def pace_by_hand(
     delay: float, robots: RobotsTxt | None = None, agent: Agent = ""
 ) -> Pace:
-    """Return the pace that the project sets: seconds between requests, whatever the file says.
+    """Return the project's pace: seconds between requests, whatever the file says.
 
     Of the file only Visit-time still applies: a manual delay says how often, not when.
     """
@@ -191,14 +191,12 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
 
 
 def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
-    """Return the lines about a pace, of those for the agent, that are ignored as nonsense."""
+    """Return the lines for the agent about a pace that are ignored as nonsense."""
     return tuple(_lines(robots, agent, are_readable=False))
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from scrapy_mandelbot.robots.robotstxt.times import (
-        READERS,
-    )  # noqa: PLC0415 -- where paced
+    from mandelbot.robotstxt.times import READERS
 
     return sorted(
         number
@@ -220,7 +218,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def _minutes_of(window: TimeWindow) -> tuple[slice, ...]:
-    """Return the minutes of the day in a window, which has two parts if it passes midnight."""
+    """Return the minutes of the day in a window: two parts if it passes midnight."""
     if window.start <= window.end:
         return (slice(window.start, window.end + 1),)
     return slice(window.start, _MINUTES), slice(0, window.end + 1)
@@ -231,4 +229,6 @@ def _first_within(moment: float, start: int, end: int) -> float:
     day, second = divmod(moment, _DAY)
     if second < start:
         return day * _DAY + start
-    return moment if second < end else (day + 1) * _DAY + start
+    if second < end:
+        return moment
+    return (day + 1) * _DAY + start

@@ -1,4 +1,4 @@
-"""When the next request to a site may be sent: its turns at its crawl delay, and its quota.
+"""When the next request to a site may be sent, by its crawl delay and its quota.
 
 At a crawl delay one request is in flight, and the time of the next one is known.
 """
@@ -26,7 +26,8 @@ class Quota:
     __slots__ = ("flights", "left", "most", "until")
 
     def __init__(self) -> None:
-        self.left = self.most = 0
+        self.left = 0
+        self.most = 0
         """Of this window as of its least answer, and of any window."""
         self.until = -inf
         """When there are more."""
@@ -36,8 +37,12 @@ class Quota:
     def due(self, now: float) -> float:
         """Return when one more may be sent; no sooner than an answer brings news."""
         if now >= self.until:  # all is there again, and how much that is has been seen
-            return now if len(self.flights) < self.most else inf
-        return now if len(self.flights) < self.left else self.until
+            if len(self.flights) < self.most:
+                return now
+            return inf
+        if len(self.flights) < self.left:
+            return now
+        return self.until
 
     def answered(self, flight: Flight, left: int, wait: float, now: float) -> None:
         """Note what an answer says is left, and the seconds until there is more."""
@@ -72,7 +77,8 @@ class Pacer:
     """Since when a request waits for the next turn."""
     shut_since: float | None = None
     """Since when a request waits for the site's visit time; None: none does."""
-    _since = _sent_at = _NEVER
+    _since = _NEVER
+    _sent_at = _NEVER
     _fetch_seconds = 0.0
 
     def __repr__(self) -> str:
@@ -88,7 +94,9 @@ class Pacer:
     def due(self, now: float) -> float:
         """Return when the next turn is; ``inf``: when the last one is used."""
         due = now if self.quota is None else self.quota.due(now)
-        return due if due > now else self._due_at_pace(now)
+        if due > now:
+            return due
+        return self._due_at_pace(now)
 
     def _due_at_pace(self, now: float) -> float:
         if not self.is_on or not self.is_needed(now):
@@ -101,7 +109,9 @@ class Pacer:
 
     def due_after(self, now: float) -> float:
         """Return when the next turn is if an answer ends now; now: there is no pace."""
-        return self.pace.due(now, now, self._fetch_seconds) if self.is_on else now
+        if self.is_on:
+            return self.pace.due(now, now, self._fetch_seconds)
+        return now
 
     def has_turn(self, flight: Flight, now: float) -> bool:
         """Return whether a request may be sent now."""
@@ -141,13 +151,13 @@ class Pacer:
         self.quota.answered(flight, left, wait, now)
 
     def sent(self, now: float) -> None:
-        """Note that a request leaves, or that the one sent last still waits to leave."""
+        """Note that a request leaves, or that the last one still waits to leave."""
         if self.is_on:
             self._sent_at = now
             self._since = max(self._since, now + _LONGEST_WAY)
 
     def ended(self, flight: Flight, now: float) -> None:
-        """Note that a request has its answer, or will get none, whether it had a turn or not."""
+        """Note that a request has its answer or gets none; it may have had no turn."""
         if not self.is_on:
             self._since = now  # it counts, should there be a pace
         elif self.turn is not flight and flight.is_sent and not self.is_needed(now):
@@ -179,7 +189,7 @@ class Pacer:
             self.quota = None
         return is_news or self.quota is None
 
-    def hold(self, until: float) -> None:
+    def postpone(self, until: float) -> None:
         """Postpone the next turn, as another crawl takes turns at the same site.
 
         A turn that was given and not used is taken back.
@@ -191,7 +201,9 @@ class Pacer:
     # Waiting requests.
 
     def note_wait(self, now: float) -> float | None:
-        """Note that a request waits for its turn; return when the visit time begins if it is news.
+        """Note that a request waits for its turn.
+
+        Returns when the visit time begins, if that is news.
 
         News is what has just been found out: that the site is not to be asked at this
         time.
@@ -247,12 +259,14 @@ class Pacer:
         if pace.is_free and self.is_idle(now):
             self.is_on = False
             self.wanted_since = None
-            self._since = self._sent_at = self.resumes_at = _NEVER
+            self._since = _NEVER
+            self._sent_at = _NEVER
+            self.resumes_at = _NEVER
             self._fetch_seconds = 0.0
         return True
 
     def restore(self, longest: float, now: float) -> bool:
-        """Wait for the turn that the previous run left, while the pace is not known yet.
+        """Wait for the turn that the previous run left while the pace is unknown.
 
         `longest`: seconds between requests that any site is given.
         """

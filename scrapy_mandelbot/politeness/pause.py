@@ -1,12 +1,16 @@
 """The pause of a site, or of a part of it: a circuit breaker.
 
-All changes of its state are here. Theory of operation. A pause has one of five states.
-Facts come in by methods: a request was let pass, answered, refused or released without
-an answer; the operator, another crawl or the previous run said something. A method
-works out *which* fact of the table that is (a refused probe is the last one, or is
-not), does its arithmetic, and hands the fact to ``_take``: the only place that writes
-the state. It returns the effect, which the caller reports; a fact without a row changes
-nothing.
+Theory of operation. Everything that changes the state of a pause is here. It has one of
+five states. Facts come in by methods: a request was let pass, answered, refused or
+released without an answer; the operator, another crawl or the previous run said
+something. A method works out *which* fact of the table that is (a refused probe is the
+last one, or is not), does its arithmetic, and hands the fact to ``_take``: the only
+place that writes the state. It returns the effect, which the caller reports. A fact
+without a row changes nothing.
+
+A pause that is given up may have *final attempts* left, which are a count and no state
+of their own: each is a probe, a second after the last one, and one good answer resumes
+the site. Nothing is sent any more when the count is 0.
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of
 the site, which resumes at some later time. How it resumes is ours: one request, the
@@ -23,10 +27,11 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
+from mandelbot.formatting import clock_time
+
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
 from scrapy_mandelbot.politeness.rate_control import RateControl
-from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -34,12 +39,15 @@ if TYPE_CHECKING:
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
+_STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
 # seconds of it with additional probes, and between two of them
 _OUTAGE = 300.0
 _MOST_APART = 15.0
+_LAST_TRIES = 50  # final attempts of a pause that is given up, none answered well
+_APART = 1.0  # seconds between two of them
 
 
 class PauseState(Enum):
@@ -50,6 +58,7 @@ class PauseState(Enum):
     PROBING = "probing"
     RECOVERING = "recovering"
     GIVEN_UP = "given up"
+    """Final attempts may be left."""
 
 
 class PauseEffect(Enum):
@@ -60,6 +69,8 @@ class PauseEffect(Enum):
     RESUMED = "resumed"
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
+    LAST_ATTEMPTS = "makes final attempts"
+    """It is given up, but what was not refused twice is sent once more."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
@@ -77,6 +88,7 @@ class Fact(Enum):
     SENT = "sent"
     PROBE_ANSWERED = "probe answered well"
     PROBE_REFUSED = "probe refused"
+    PROBES_USED_UP = "last probe refused, final attempts are left"
     LAST_PROBE_REFUSED = "last probe refused"
     PROBE_LOST = "probe lost"
     RECOVERED = "has recovered"
@@ -91,19 +103,22 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
     (_S.PAUSED, Fact.SENT): (_S.PROBING, None),
     (_S.PROBING, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
     (_S.PROBING, Fact.PROBE_REFUSED): (_S.PAUSED, _E.PROLONGED),
+    (_S.PROBING, Fact.PROBES_USED_UP): (_S.GIVEN_UP, _E.LAST_ATTEMPTS),
     (_S.PROBING, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
     (_S.PROBING, Fact.PROBE_LOST): (_S.PAUSED, None),
     (_S.RECOVERING, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
     (_S.RECOVERING, Fact.RECOVERED): (_S.OPEN, _E.RECOVERED),
-    **{
-        (any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP)
-        for any_ in _S
-        if any_ is not _S.GIVEN_UP
-    },
+    # Of final attempts; without any left, none of these facts comes.
+    (_S.GIVEN_UP, Fact.ASKS_FOR_LONGER): (_S.GIVEN_UP, _E.PROLONGED),
+    (_S.GIVEN_UP, Fact.SENT): (_S.GIVEN_UP, None),
+    (_S.GIVEN_UP, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
+    (_S.GIVEN_UP, Fact.PROBE_REFUSED): (_S.GIVEN_UP, None),
+    (_S.GIVEN_UP, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
+    (_S.GIVEN_UP, Fact.PROBE_LOST): (_S.GIVEN_UP, None),
+    **{(any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP) for any_ in _S},
 }
-"""By state and fact: the state that follows, and the effect. ``docs/pauses.rst`` shows
-it.
-"""
+"""By state and fact: the next state, and the effect. ``docs/pauses.rst`` shows it."""
+_KEEPS_PROBE = frozenset({Fact.SENT, Fact.ASKS_FOR_LONGER})
 
 
 class Pause:
@@ -116,6 +131,8 @@ class Pause:
         "_is_outage",
         "_own_until",
         "backoff",
+        "final_attempts",
+        "late_probes",
         "opened_at",
         "policy",
         "probe",
@@ -147,8 +164,12 @@ class Pause:
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
         self.reason = ""
+        self.late_probes = 0
+        """How many requests running were the probe, and took too long."""
         self.probe: Flight | None = None
         """The one request in flight that shows whether it is over."""
+        self.final_attempts = 0
+        """How many are left, where it is given up."""
         self.opened_at = -inf
         """When a probe was answered well last: what was sent before is no news."""
         self.rate_control: RateControl | None = None
@@ -163,17 +184,20 @@ class Pause:
     def as_text(self) -> str:
         """Return where it stands, for people."""
         tries = f"{self.failed_probes} failed probes"
-        details = {
-            PauseState.OPEN: "",
-            PauseState.PAUSED: (
-                f" until {clock_time(self.until)}, {tries}: {self.reason}"
-            ),
-            PauseState.PROBING: f", {tries}: {self.reason}",
-            PauseState.RECOVERING: f", {self.rate_control!r}",
-        }
-        return self.state.value + details.get(
-            self.state, f" after {tries}: {self.reason}"
-        )
+        if self.state is PauseState.OPEN:
+            details = ""
+        elif self.state is PauseState.PAUSED:
+            details = f" until {clock_time(self.until)}, {tries}: {self.reason}"
+        elif self.state is PauseState.PROBING:
+            details = f", {tries}: {self.reason}"
+        elif self.state is PauseState.RECOVERING:
+            details = f", {self.rate_control!r}"
+        elif self.final_attempts:
+            left = f"{self.final_attempts} final attempts left"
+            details = f" after {tries}, {left}: {self.reason}"
+        else:
+            details = f" after {tries}: {self.reason}"
+        return self.state.value + details
 
     def left(self, section: str = "") -> LeftPause:
         """Return what the next run or worker restores."""
@@ -198,12 +222,14 @@ class Pause:
     @property
     def is_given_up(self) -> bool:
         """Whether nothing is asked again in this run."""
-        return self.state is PauseState.GIVEN_UP
+        return self.state is PauseState.GIVEN_UP and not self.final_attempts
 
     @property
     def share(self) -> float:
         """The share of requests that is refused by chance; 0: it is not known."""
-        return 0.0 if self.rate_control is None else self.rate_control.share
+        if self.rate_control is None:
+            return 0.0
+        return self.rate_control.share
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting it."""
@@ -212,16 +238,20 @@ class Pause:
     @property
     def awaits_probe(self) -> bool:
         """Whether the request that goes next is the probe."""
-        return self.state is PauseState.PAUSED
+        if self.state is PauseState.PAUSED:
+            return True
+        return self.final_attempts > 0 and self.probe is None
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent; for ever away, if no time is known."""
+        """Return when the next request may be sent; ``inf``: no time is known."""
         if self.state is PauseState.OPEN:
             return now
         if self.state is PauseState.PAUSED:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
+        if self.awaits_probe:  # a final attempt
+            return max(now, self.until)
         return inf
 
     @property
@@ -232,7 +262,10 @@ class Pause:
 
     @property
     def gives_up_at(self) -> float:
-        """When the site is given up unless it answers or names a time; sooner by chance."""
+        """When the site is given up unless it answers or names a time.
+
+        By chance, it may be sooner.
+        """
         left = self.policy.tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
         return until + self.policy.in_all(self.backoff.step + 1, left) * (
@@ -245,7 +278,7 @@ class Pause:
         Nothing else changes it.
         """
         self.state, effect = TABLE.get((self.state, fact), (self.state, None))
-        if self.state is not PauseState.PROBING:
+        if fact not in _KEEPS_PROBE:
             self.probe = None
         return effect
 
@@ -265,8 +298,10 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
+            self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
+            self.final_attempts = 0
             effect = self._take(Fact.PROBE_ANSWERED)
             if rates is not None:
                 is_short = not self.backoff.is_recalled
@@ -280,12 +315,27 @@ class Pause:
             return None
         rates.good(flight.sent_at, now)
         is_back = self.state is PauseState.RECOVERING and rates.answered(now)
-        return self._take(Fact.RECOVERED) if is_back else None
+        if is_back:
+            return self._take(Fact.RECOVERED)
+        return None
 
     def refused(
-        self, flight: Flight, refusal: Refusal, recent: Iterable[float] = ()
+        self,
+        flight: Flight,
+        refusal: Refusal,
+        recent: Iterable[float] = (),
+        *,
+        has_served: bool = False,
     ) -> PauseEffect | None:
-        """Note a refusal."""
+        """Note a refusal.
+
+        Args:
+            flight: The request.
+            refusal: What the site said.
+            recent: When its last good answers were sent.
+            has_served: Whether the site has answered well in this run. If not, there
+                are no final attempts.
+        """
         is_probe = self.probe is flight
         is_late = flight.sent_at < self.opened_at
         if is_late and not is_probe and refusal.retry_after is None:
@@ -295,44 +345,56 @@ class Pause:
             self._is_outage = len(recent) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
-        return self._fail(refusal) if is_probe else self.trip(refusal)
+        if not is_probe:
+            return self.trip(refusal)
+        if self.final_attempts:
+            return self._fail_finally(refusal)
+        return self._fail(refusal, has_served=has_served)
 
     def released(self, flight: Flight, now: float) -> bool:
-        """Let another request be the probe, if this one was it and ended without an answer."""
+        """Let another request be the probe if this one was it and had no answer.
+
+        Returns whether it was.
+        """
         if self.probe is not flight:
             return False
-        self.until = now
+        self.until = max(self.until, now)
         self._take(Fact.PROBE_LOST)
         return True
 
     # The site as a whole.
 
     def trip(self, refusal: Refusal) -> PauseEffect | None:
-        """Leave the site alone, as a request was refused: of this crawl, or of another one."""
+        """Leave the site alone: it refused a request of this crawl or of another."""
         if self.is_passable:
             if self.rate_control is None and self.policy.recovers:
                 self.rate_control = RateControl()
             self.since = refusal.now
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
             return self._take(Fact.REFUSED)
-        if refusal.retry_after is None or not self.awaits_probe:
+        has_an_end = self.state is PauseState.PAUSED or self.final_attempts
+        if refusal.retry_after is None or not has_an_end:
             return None
         before = self.until
         until = refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
-        return self._take(Fact.ASKS_FOR_LONGER) if until - before >= _NEWS else None
+        if until - before >= _NEWS:
+            return self._take(Fact.ASKS_FOR_LONGER)
+        return None
 
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
         if self.state is PauseState.PAUSED:
-            self.until = self._own_until = now
+            self.until = now
+            self._own_until = now
 
     def give_up(self, reason: str) -> bool:
         """Send nothing more; return whether that is news."""
         if self.is_given_up:
             return False
         self.reason = reason
+        self.final_attempts = 0
         self._take(Fact.GIVE_UP)
         return True
 
@@ -351,10 +413,12 @@ class Pause:
         self.until = min(
             left.until, now + max(self.policy.longest, self.policy.retry_after_longest)
         )
-        self.backoff.failed = self.backoff.step = left.failed_probes
+        self.backoff.failed = left.failed_probes
+        self.backoff.step = self.backoff.failed
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
+        self.late_probes = 0
         if seconds is None or refusal.retry_after is not None:
             seconds = self.policy.pause(self.backoff.step, refusal)
         if refusal.retry_after is None and self.rate_control is not None:
@@ -363,25 +427,53 @@ class Pause:
         self._probe_sooner(refusal)
 
     def _probe_sooner(self, refusal: Refusal) -> None:
-        """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
+        """End the pause by its backoff, or sooner in an outage.
+
+        Such probes lengthen no pause.
+        """
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
             apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)
             self.until = min(self.until, refusal.now + apart)
 
-    def _fail(self, refusal: Refusal) -> PauseEffect | None:
+    def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
-        if self.failed_probes + 1 >= self.policy.tries:
-            self.backoff.failed += 1
-            self.backoff.place += 1
-            self.reason = refusal.reason
-            return self._take(Fact.LAST_PROBE_REFUSED)
-        if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
-            self._probe_sooner(refusal)
-        else:
-            self.backoff.lengthen(self.rate_control)
+        if not refusal.is_counted:
+            self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
             self._stay_away(refusal)
+            return self._take(Fact.PROBE_REFUSED)
+        if self.failed_probes + 1 < self.policy.tries:
+            if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+                self._probe_sooner(refusal)
+            else:
+                self.backoff.lengthen(self.rate_control)
+                self._stay_away(refusal)
+            return self._take(Fact.PROBE_REFUSED)
+        self._count_failure(refusal)
+        if not (self.policy.asks_once and has_served):
+            return self._take(Fact.LAST_PROBE_REFUSED)
+        self.final_attempts = _LAST_TRIES
+        self._wait_for_next_attempt(refusal)
+        return self._take(Fact.PROBES_USED_UP)
+
+    def _fail_finally(self, refusal: Refusal) -> PauseEffect | None:
+        """Count a final attempt that was refused."""
+        self._count_failure(refusal)
+        self.final_attempts -= 1
+        if not self.final_attempts:
+            return self._take(Fact.LAST_PROBE_REFUSED)
+        self._wait_for_next_attempt(refusal)
         return self._take(Fact.PROBE_REFUSED)
+
+    def _count_failure(self, refusal: Refusal) -> None:
+        """Note a refused probe after which the pause grows no more."""
+        self.backoff.failed += 1
+        self.backoff.place += 1
+        self.reason = refusal.reason
+
+    def _wait_for_next_attempt(self, refusal: Refusal) -> None:
+        named = min(refusal.retry_after or 0.0, self.policy.retry_after_longest)
+        self.until = max(self.until, refusal.now + max(_APART, named))
 
 
 Pause.NONE = Pause(PausePolicy())

@@ -1,4 +1,4 @@
-"""How long pauses last: exponential backoff, and what carries over to the next pause."""
+"""How long pauses last: exponential backoff, and what the next pause inherits."""
 
 from __future__ import annotations
 
@@ -44,9 +44,14 @@ class Backoff:
         """When the last pause ended."""
 
     def begin(self, now: float, rate_control: RateControl | None) -> float | None:
-        """Begin a pause; return its seconds where the last one is remembered, else None."""
-        self.step = self.failed = 0
-        self._repeats = self.is_recalled = False
+        """Begin a pause.
+
+        Returns its seconds if the last one is remembered, else None.
+        """
+        self.step = 0
+        self.failed = 0
+        self._repeats = False
+        self.is_recalled = False
         if self._remembered:
             passed = max(0.0, now - self.resumed_at)
             self._remembered *= 0.5 ** (passed / self._remembered)
@@ -54,7 +59,9 @@ class Backoff:
             return None
         if not self._recall():
             return None
-        self._repeats = self.is_recalled = True  # the step below it comes next
+        # the step below it comes next
+        self._repeats = True
+        self.is_recalled = True
         return self._remembered
 
     def lengthen(self, rate_control: RateControl | None) -> None:
@@ -119,6 +126,8 @@ class Refusal(NamedTuple):
     """Of an answer that may be meant for robots: whether it has the marks of that."""
     is_outage: bool = False
     """Whether it is a 503 that names no time."""
+    is_counted: bool = True
+    """False: no site answers, and this one is not to blame."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,10 @@ class PausePolicy:
     """Whether the request rate grows slowly after a pause; if not, the site is open at
     once.
     """
+    asks_once: bool = True
+    """Whether requests not refused twice are sent once more before they fail with their
+    site.
+    """
 
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
@@ -156,13 +169,13 @@ class PausePolicy:
         return self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
 
     def own_pause(self, step: int) -> float:
-        """Return the seconds of a pause that no server names a time for, jitter left out."""
+        """Return the seconds of a pause of our own choice, without jitter."""
         # The exponent is bounded: the pause has long been the longest, and 3**2000 is
         # no float.
         return min(self.first * _GROWTH ** min(step, 64), self.longest)
 
     def in_all(self, step: int = 0, count: int | None = None) -> float:
-        """Return the seconds of some pauses that no server names a time for, jitter left out.
+        """Return the seconds of several pauses of our own choice, without jitter.
 
         From a step on so many; None: all of a site that is given up.
         """
@@ -186,7 +199,12 @@ class PausePolicy:
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
         return PausePolicy(
-            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False
+            _HOUR,
+            _HOUR,
+            self.retry_after_longest,
+            _HOURS,
+            recovers=False,
+            asks_once=False,
         )
 
 

@@ -6,15 +6,22 @@ failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.faults import sections_of
 from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
+
+PROBE_IS_LATE = 10.0
+"""Seconds, or three times the site's last answer, for which a site waits for a probe.
+"""
+_DOUBLED = 5  # so often, as more and more requests are out
 
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
@@ -38,16 +45,42 @@ def looked_through(site: Site) -> int:
 
 
 def may_ask_again(site: Site) -> bool:
-    """Return whether a page may be requested again as a health check: no limit counts it."""
+    """Return whether a good page may be requested again, as a health check.
+
+    Not where a limit counts it.
+    """
     rate_control = site.pause.rate_control
     counts = rate_control is not None and rate_control.counts
-    return bool(site.well_url) and not counts
+    if counts or site.pause.final_attempts:
+        return False
+    return bool(site.well_url)
+
+
+def pauses_of(site: Site) -> Iterator[Pause]:
+    """Yield the pause of a site, and those of its sections."""
+    yield site.pause
+    for section in site.faults.aside.values():
+        if section.pause is not None:
+            yield section.pause
+
+
+def late_at(site: Site, pause: Pause) -> float:
+    """Return when another request may be the probe; ``inf``: there is no probe.
+
+    A probe may be a large file, or stay with a component of the project.
+    """
+    if pause.probe is None:
+        return inf
+    usual = site.well_way[1] or {}
+    seconds: float = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
+    doubled: float = 2.0 ** min(pause.late_probes, _DOUBLED)
+    return pause.probe.sent_at + seconds * doubled
 
 
 def refused_longest_ago(
     site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
-    """Return which of these requests had best be the probe if each of them was refused."""
+    """Return which of these requests, all refused before, had best be the probe."""
     urls = [site.faults.urls.get(fingerprint_of(request)) for request in requests]
     sent = [-1 if one is None else one.last_sent for one in urls]
     return sent.index(min(sent))
@@ -87,7 +120,7 @@ def look_for_probe(
     most: int,
     check: Callable[[Site], bool],
 ) -> tuple[int | None, list[Any]]:
-    """Return which request had best be the probe, of those that it took, and all that it took.
+    """Return which of the requests taken had best be the probe, and all of them.
 
     `check` sends a health check where none of them will do, and returns whether it has.
     Then no request is the probe.

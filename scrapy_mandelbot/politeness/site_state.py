@@ -13,14 +13,18 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
+from mandelbot.formatting import clock_time
+
+from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
+from scrapy_mandelbot.politeness.faults import Faults
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import clock_time
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
@@ -45,6 +49,7 @@ class Site:
         "_policy",
         "_recent",
         "_unanswered",
+        "dead_until",
         "faults",
         "has_answered",
         "has_refused",
@@ -85,6 +90,8 @@ class Site:
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
+        self.dead_until = inf
+        """When a host that never answered, and is given up, may be met anew."""
         self._held_since = 0.0
         self.pacer = Pacer()
         """Its crawl delay and quota."""
@@ -125,7 +132,7 @@ class Site:
     def decide(  # noqa: PLR0911 -- early returns
         self, now: float, flight: Flight | None = None, section: str = ""
     ) -> Decision:
-        """Decide on a request now: on the next of the queue, or on one that has left it.
+        """Decide on a request: on the next of the queue, or on one that has left it.
 
         Changes nothing. `section`: the path of the section that is set aside with the
         next one.
@@ -146,7 +153,7 @@ class Site:
             if self.scout is not None:
                 return Decision(Wait.RULES, inf)
         elif heeds_pauses:
-            if self.is_given_up_for(flight):
+            if self.is_given_up_for(flight, flight.fingerprint or b""):
                 return NEVER
             # The queue takes back what it handed out.
             is_late = flight.is_from_queue or self.pause.due(now) > now
@@ -154,7 +161,9 @@ class Site:
                 return Decision(Wait.PAUSE, self.pause_due(now))
         has_turn = flight is not None and self.pacer.has_turn(flight, now)
         due = now if has_turn else self.pacer.due(now)
-        return GO if due <= now else Decision(Wait.TURN, due)
+        if due <= now:
+            return GO
+        return Decision(Wait.TURN, due)
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out.
@@ -168,7 +177,7 @@ class Site:
         return max(self.held_until, self.pause.due(now))
 
     def is_shut(self, now: float) -> bool:
-        """Return whether no request may go now: paused, probed, given up, or outside visit times.
+        """Return whether no request may go: paused, given up, or outside visit times.
 
         A site that is merely slowed, by its pace or a recovery, is not shut.
         """
@@ -177,12 +186,22 @@ class Site:
         is_visited = self.held_until <= now and self.pacer.shut_since is None
         return not is_visited or not self.pause.is_passable
 
-    def is_given_up_for(self, flight: Flight) -> bool:
-        """Return whether a request is sent no more in this run."""
-        if self.pause.is_given_up:
+    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+        """Return whether a request is sent no more in this run.
+
+        While final attempts are made: one that was refused in them, or twice before.
+        Once may be a limit's doing.
+        """
+        pause = self.pause
+        final_attempts = pause.final_attempts
+        if pause.is_given_up:
             return True
         section = self.faults.of(flight.request)
-        return section is not None and section.is_over()
+        if section is not None and section.pause is not None:
+            if section.is_over():
+                return True
+            final_attempts = final_attempts or section.pause.final_attempts
+        return final_attempts > 0 and self.faults.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -194,9 +213,10 @@ class Site:
 
     # Requests come and go.
 
-    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def handed_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
-        self.ticks = flight.tick = self.ticks + 1
+        self.ticks += 1
+        flight.tick = self.ticks
         flight.sent_at = now
         flight.is_from_queue = True
         flight.had_turn = True
@@ -210,7 +230,7 @@ class Site:
         if self.has_refused:
             self.faults.let_pass(flight, now)
         self.pause.let_pass(flight, now)
-        self.look_anew()
+        self.recheck()
 
     def let_pass(self, flight: Flight, now: float) -> None:
         """Note that a request is about to leave: it takes its turn, if it had none."""
@@ -220,20 +240,23 @@ class Site:
         if flight.keeps_pauses and self._is_shut_for(flight):
             flight.had_turn = True
             self.pause.let_pass(flight, now)
-            self.look_anew()
+            self.recheck()
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
         flight.is_sent = True
         flight.sent_at = now
         if not flight.is_from_queue:
-            self.ticks = flight.tick = self.ticks + 1
+            self.ticks += 1
+            flight.tick = self.ticks
         if not self.is_plain and self.pause.rate_control is not None:
             self.pause.rate_control.left(now)
         self.pacer.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request has its answer, or will get none; return whether others may go.
+        """Note that a request has its answer, or will get none.
+
+        Returns whether others may go now.
 
         All that it held is released, in this one place. A probe that ends so says
         nothing about the site, and a turn that was not used is free.
@@ -244,7 +267,7 @@ class Site:
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
-            self.look_anew()
+            self.recheck()
         return is_news
 
     def _scout_released(self, flight: Flight, _now: float) -> bool:
@@ -255,9 +278,11 @@ class Site:
 
     @property
     def awaited(self) -> frozenset[Flight]:
-        """The requests for whose end others wait: also the probe of a pause that sites share."""
+        """The requests for whose end others wait, and the probe of a shared pause."""
         probe = self.pause.probe
-        return self.reserving if probe is None else self.reserving | {probe}
+        if probe is None:
+            return self.reserving
+        return self.reserving | {probe}
 
     # What it answers.
 
@@ -298,13 +323,13 @@ class Site:
             self.pause = Pause.NONE
             self.faults = Faults.NONE
             self.has_refused = False
-        self.look_anew()
+        self.recheck()
         return effect
 
     def refused(
         self, flight: Flight, fingerprint: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note that the site refused a request: by a pause status, or by no answer at all."""
+        """Note that the site refused a request, by a pause status or by no answer."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
@@ -312,23 +337,29 @@ class Site:
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         if (section is None and not url.is_alone) or refusal.retry_after is not None:
-            effect = pause.refused(flight, refusal, self._recent or ())
+            effect = pause.refused(
+                flight, refusal, self._recent or (), has_served=self.has_answered
+            )
         else:
             effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
-        self.look_anew()
+        has_begun = effect is PauseEffect.PAUSED and section is None
+        if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
+            url.times += 1  # a refused final attempt is not sent again
+        self.recheck()
         return effect
 
     def _refused_as_robot(
         self, flight: Flight, page: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note a challenge, a price, or a bare refusal, which has no marks of either."""
+        """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
+        run = self._bot_blocks or BotBlockDetector()
+        self._bot_blocks = run
         is_marked = bool(refusal.marked)
         was_well = bool(self.well_url)
         path = run.note(
@@ -337,13 +368,21 @@ class Site:
         if path is None:
             return None
         self._own_faults().refuse_robots(path, refusal)
-        self.look_anew()
+        self.recheck()
         return PauseEffect.REFUSES_ROBOTS
+
+    def _makes_final_attempts(self, section: Section | None) -> bool:
+        """Return whether final attempts are left: of the site, or of the section."""
+        if self.pause.final_attempts:
+            return True
+        if section is None or section.pause is None:
+            return False
+        return section.pause.final_attempts > 0
 
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
     ) -> bool:
-        """Return whether a request without an answer means that the site is down for a while.
+        """Return whether a request without an answer means that the site is down.
 
         Not one that never answered in this run, and not for a single URL: such requests
         are RetryMiddleware's, as always.
@@ -361,7 +400,7 @@ class Site:
         return is_certain or len(self._unanswered) > 1
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
-        """Return when a request may be sent again that was refused, and whether it alone is.
+        """Return when a refused request may be sent again, and whether it is alone.
 
         0: it was not refused, or may go at once, or its site is given up. One that
         alone is refused has a time of its own; one that was refused with its site lets
@@ -381,7 +420,7 @@ class Site:
         # as where it refused this crawl itself: its answers are looked at
         self._own_faults()
         effect = self._own_pause().trip(refusal)
-        self.look_anew()
+        self.recheck()
         return effect is not None
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -396,14 +435,19 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
-        self.look_anew()
+        self.recheck()
 
     def hold(self, now: float, until: float) -> None:
-        """Send nothing before ``until``, whatever the site answers; now: end the hold."""
+        """Send nothing before a time, whatever the site answers."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self.look_anew()
+        self.recheck()
+
+    def release(self, now: float) -> None:
+        """Let the hold end at once: the next :meth:`end_hold` says how long it was."""
+        if self.held_until > now:
+            self.hold(now, now)
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now.
@@ -413,14 +457,22 @@ class Site:
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self.look_anew()
+        self.recheck()
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
         """Send the site nothing more in this run; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
-        self.look_anew()
+        self.recheck()
         return is_news
+
+    def forget_refusals(self) -> None:
+        """Be as a site that nothing is known of: it has never answered."""
+        self.dead_until = inf
+        self.pause.reset()
+        self.faults = Faults.NONE
+        self.has_refused = False
+        self.recheck()
 
     def is_news(self, what: str) -> bool:
         """Return whether this was not reported for the site before; now it is."""
@@ -436,7 +488,9 @@ class Site:
 
         ``-inf``: there is none.
         """
-        return self._recent[-1] if self._recent else -inf
+        if self._recent:
+            return self._recent[-1]
+        return -inf
 
     def as_text(self, now: float = -inf) -> str:
         """Return its state, as text."""
@@ -470,8 +524,8 @@ class Site:
             self.has_refused = True
         return self.faults
 
-    def look_anew(self) -> None:
-        """See whether anything holds its requests back, as some part of it has changed."""
+    def recheck(self) -> None:
+        """Decide anew whether anything holds its requests back: a part has changed."""
         self.is_plain = (
             self.scout is None
             and self.pause.is_open

@@ -1,4 +1,4 @@
-"""The queue of a crawl, over Scrapy's own: order, fairness, and skipping sites that have to wait.
+"""The queue of a crawl, over Scrapy's: order, fairness, and skipping waiting sites.
 
 Whether a request may go to its site, and when to look again, is decided by
 ``throttle``.

@@ -1,4 +1,4 @@
-"""A scheduler around the project's own: it parks requests of sites that have to wait."""
+"""A scheduler around the project's own that parks requests of waiting sites."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ it went.
 
 
 class ParkingScheduler(BaseScheduler):
-    """Hands out the requests of the project's scheduler in its order, and skips waiting sites.
+    """Hands out the project's scheduler's requests in order, and skips waiting sites.
 
     To reach the requests behind those of a waiting site, it takes these out and parks
     them until the site may be requested. If more than a few are parked, later ones
@@ -101,7 +101,7 @@ class ParkingScheduler(BaseScheduler):
         return len(self.parked) + left
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the project's scheduler, for components that use it."""
+        """Return an attribute of the project's scheduler: some components use it."""
         return getattr(self.inner, name)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -109,7 +109,7 @@ class ParkingScheduler(BaseScheduler):
         return self._call("open", spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Give back parked requests, and close the project's scheduler even if that failed."""
+        """Give back parked requests, and close the project's scheduler anyway."""
         why = f"that had been parked, as {type(self.inner).__name__} takes none back"
         warn_of_lost(self._crawler, self._give_all_back(), why)
         return self._call("close", reason)
@@ -119,7 +119,7 @@ class ParkingScheduler(BaseScheduler):
         return bool(len(self.parked)) or bool(self.inner.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Park a request that comes back; hand the others to the project's scheduler."""
+        """Park a request that comes back, or hand it to the project's scheduler."""
         if request in self._in_flight.coming_back:
             self.parked.push(request)
             return True
@@ -128,7 +128,7 @@ class ParkingScheduler(BaseScheduler):
 
     @property
     def only_waits(self) -> bool:
-        """Whether all that it gets from the project's scheduler has gone back before, and waits."""
+        """Whether all that the project's scheduler has waits, and was given back."""
         return self._around >= AROUND
 
     def next_request(self) -> Request | None:
@@ -163,7 +163,7 @@ class ParkingScheduler(BaseScheduler):
         return request
 
     def _may_take(self) -> bool:
-        """Return whether the engine has room for one more than those that wait for no time.
+        """Return whether the engine has room for one more than those that wait.
 
         Those would be in the downloader without this scheduler, and no more with them.
         """
@@ -174,7 +174,7 @@ class ParkingScheduler(BaseScheduler):
         return held < room or self.parked.count_ready() < room
 
     def _goes_back(self, request: Request, times: int) -> bool:
-        """Give a request back behind all others, if enough are held that have to wait as well."""
+        """Give a request back behind all others, if enough are held that wait, too."""
         if not (self.lets_pass and len(self.parked) >= PARKED):
             return False
         if not self.parked.holds_back(request):
@@ -195,7 +195,7 @@ class ParkingScheduler(BaseScheduler):
         return False
 
     def _give_back(self, request: Request) -> bool:
-        """Give a request back past the dupe filter, which it has passed; return whether it went."""
+        """Give a request back past the dupe filter. Returns whether it went."""
         if not request.dont_filter:
             request.meta[_MARK] = True
             request.dont_filter = True
@@ -206,7 +206,7 @@ class ParkingScheduler(BaseScheduler):
             return False
 
     def _give_all_back(self) -> list[Request]:
-        """Give parked requests to the project's scheduler; return those that it does not take."""
+        """Give parked requests to the project's scheduler. Returns those it refuses."""
         lost = []
         failures = 0
         for request in self.parked.drain():

@@ -12,7 +12,7 @@ from math import inf
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.robots.origins import host_of
+from mandelbot.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
@@ -53,7 +53,9 @@ class QueueParts(NamedTuple):
         is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
         parts = cls(site, slot, section)
         is_ours = "://" in site and is_path and parts.name == name
-        return parts if is_ours else cls(name, name, is_ours=False)
+        if is_ours:
+            return parts
+        return cls(name, name, is_ours=False)
 
     @property
     def name(self) -> str:
@@ -64,7 +66,9 @@ class QueueParts(NamedTuple):
         if not is_ours or (not section and (is_a_host or slot == _host_of(site))):
             return site
         word = f"{slot}".replace("%", "%25").replace(" ", "%20")
-        return f"{site} {word} {section}" if section else f"{site} {word}"
+        if section:
+            return f"{site} {word} {section}"
+        return f"{site} {word}"
 
 
 def _host_of(site: str) -> str:
@@ -90,7 +94,8 @@ class SubQueue:
     def __init__(self, site: Site, parts: QueueParts) -> None:
         self.name = parts.name
         self.site = site
-        self.slot = self.named_slot = parts.slot
+        self.slot = parts.slot
+        self.named_slot = self.slot
         """Through which its requests go, and the one in its name: others may share the
         former.
         """
@@ -111,7 +116,7 @@ class SubQueue:
 
 
 class RoundRobin(dict[tuple[str, str, str], SubQueue]):
-    """The queues of a queue by site, slot and section; those that take part by activity."""
+    """The queues by site, slot and section; those that take part by activity."""
 
     def __init__(self, activity: Callable[[str], int]) -> None:
         super().__init__()
@@ -127,7 +132,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         probe.
         """
         self._looked_again_at = -inf
-        self.held: dict[SubQueue, None] = {}
+        self.kept_out: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as
         theirs.
         """
@@ -145,7 +150,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._by_site[queue.site] = (*self._by_site.get(queue.site, ()), queue)
 
     def rest(self, queue: SubQueue) -> None:
-        """Keep an empty queue for a while: the page that is under way may link to others of it."""
+        """Keep an empty queue for a while: a page under way may link to more of it."""
         self._resting[queue] = None
         if len(self._resting) > _MOST_RESTING:
             first = next(iter(self._resting))
@@ -173,7 +178,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         else:
             if isinstance(others, tuple):
                 others[0].is_sharing = True
-                others = self._by_slot[queue.slot] = dict.fromkeys(others)
+                others = dict.fromkeys(others)
+                self._by_slot[queue.slot] = others
             others[queue] = None
             queue.is_sharing = True
         self.stand(queue)
@@ -182,7 +188,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """Remove a queue from the rotation."""
         self.step_out(queue)
         self._waits_for_an_end.discard(queue)
-        self.held.pop(queue, None)
+        self.kept_out.pop(queue, None)
         queue.has_joined = False
         queues = self._by_slot[queue.slot]
         if isinstance(queues, dict):
@@ -209,17 +215,17 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         return next(iter(standing[least]))
 
     def of_slot(self, slot: str) -> Iterable[SubQueue]:
-        """Return the queues of a download slot that take part, whether they have to wait or not."""
+        """Return the queues of a download slot that take part, also those that wait."""
         return tuple(self._by_slot.get(slot, ()))
 
     def take(self, queue: SubQueue) -> None:
-        """Note that a queue takes its turn: it becomes the last of those that share its slot."""
+        """Note that a queue takes its turn: it is now the last of its download slot."""
         if isinstance(queues := self._by_slot[queue.slot], dict):
             del queues[queue]
             queues[queue] = None
 
     def step_out(self, queue: SubQueue, *, until_an_end: bool = False) -> None:
-        """Take a sub-queue out of the rotation, or out until a request in flight has ended."""
+        """Take a sub-queue out of the rotation, perhaps until a request has ended."""
         if until_an_end:
             self._waits_for_an_end.add(queue)
         activity = queue.activity
@@ -231,15 +237,15 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         if not standing:
             del self._standing[activity]
 
-    def hold(self, queue: SubQueue) -> None:
-        """Take a sub-queue out until fewer requests to unresponsive sites are in flight."""
+    def keep_out(self, queue: SubQueue) -> None:
+        """Take a sub-queue out until fewer requests to silent sites are in flight."""
         self.step_out(queue)
-        self.held[queue] = None
+        self.kept_out[queue] = None
 
-    def release_one(self) -> None:
-        """Let the queue take part again that was held first."""
-        queue = next(iter(self.held))
-        del self.held[queue]
+    def let_one_in(self) -> None:
+        """Let the queue take part again that was kept out first."""
+        queue = next(iter(self.kept_out))
+        del self.kept_out[queue]
         if queue.activity is None:
             self.stand(queue)
 
@@ -247,14 +253,16 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """Put a queue behind those that are as active, wherever it stands."""
         if queue.activity is not None:
             self.step_out(queue)
-        activity = queue.activity = self._activity(queue.slot)
+        activity = self._activity(queue.slot)
+        queue.activity = activity
         standing = self._standing.get(activity)
         if standing is None:
-            standing = self._standing[activity] = {}
+            standing = {}
+            self._standing[activity] = standing
         standing[queue] = None
 
     def slot_changed(self, slot: str, activity: int) -> None:
-        """Move the queues of a slot whose activity has changed, those that had to wait too."""
+        """Move the queues of a slot whose activity has changed, and those that wait."""
         for queue in tuple(self._by_slot.get(slot, ())):
             before = queue.activity
             # as step_out() and stand(), of which this is most of the calls
@@ -271,7 +279,9 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
                 there[queue] = None
 
     def look_again(self, now: float) -> bool:
-        """Add back queues whose wait may have ended unnoticed; return whether there are any.
+        """Add back queues whose wait may be over unnoticed.
+
+        Returns whether there are any.
 
         Every end is noticed, but that of a request which some middleware swallowed.
         """

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.origins import site_of
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
@@ -17,9 +18,9 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, End, Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
@@ -45,7 +46,7 @@ class _Delayed:
 
 
 class SiteQueue:
-    """A ``SCHEDULER_PRIORITY_QUEUE`` that skips the sites that may not be requested now.
+    """A ``SCHEDULER_PRIORITY_QUEUE`` that skips sites which may not be asked now.
 
     Its order is that of Scrapy's ``DownloaderAwarePriorityQueue``: the slots with the
     fewest active downloads first, round robin among equals, by priority within. No slot
@@ -147,7 +148,7 @@ class SiteQueue:
 
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
-        """Build the queue over requests that are kept elsewhere than in queues of Scrapy's."""
+        """Build the queue over requests that Scrapy's queues do not keep."""
         return cls(crawler, LifoMemoryQueue, "", storage=storage)
 
     def __len__(self) -> int:
@@ -165,6 +166,8 @@ class SiteQueue:
         queue = self._round_robin.get((name, slot, ""))
         if queue is None or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
+        if queue.site.dead_until < inf and queue.site.dead_until <= self._crawl.now():
+            self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(queue, request, not_before, has_come=True):
@@ -202,7 +205,7 @@ class SiteQueue:
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
-            elif self._hands_out(request, queue):
+            elif self._try_to_hand_out(request, queue):
                 return request
             else:
                 queue.site.tally.taken -= 1  # it is counted anew
@@ -212,7 +215,9 @@ class SiteQueue:
     def peek(self) -> Request | None:
         """Return what :meth:`pop` would return, and leave it in the queue."""
         queue = self._next_queue()
-        return None if queue is None else self._storage.peek(queue.name)
+        if queue is None:
+            return None
+        return self._storage.peek(queue.name)
 
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
@@ -227,13 +232,13 @@ class SiteQueue:
                     yield request
 
     def close(self) -> dict[str, list[int]]:
-        """Close all queues; return the state from which a queue of either kind can be built."""
+        """Close all queues. Returns the state from which any queue is built."""
         self._end_delays()
         warn_of_lost(self._crawler, self._storage.put_down())
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for one in flight, if :meth:`pop` finds none."""
+        """Return how many requests wait for one in flight if :meth:`pop` has none."""
         return sum(
             self._storage.length(queue.name)
             for slot in self._in_flight.slots()
@@ -259,7 +264,7 @@ class SiteQueue:
         return bool(self.unloaded)
 
     def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section ("" for none) and number of requests of each sub-queue."""
+        """Yield site, section ("": none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
             if length := self._length(queue):
@@ -309,7 +314,7 @@ class SiteQueue:
         return sum(queue.delayed for queue in self._round_robin.of(site))
 
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
-        """Remove a site's waiting requests; return its queues and the delayed requests."""
+        """Remove a site's waiting requests. Returns its queues and delayed requests."""
         queues = tuple(self._round_robin.of(site))
         taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
         for queue in queues:
@@ -318,8 +323,8 @@ class SiteQueue:
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
-    def _hands_out(self, request: Request, queue: SubQueue) -> bool:
-        """Hand the request out, if it may be after all that is found out about it only now."""
+    def _try_to_hand_out(self, request: Request, queue: SubQueue) -> bool:
+        """Hand the request out, if it may go by all that is found out only now."""
         site = queue.site
         slot = queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
@@ -385,7 +390,7 @@ class SiteQueue:
         *,
         has_come: bool = False,
     ) -> float:
-        """Return when a request that came back, perhaps just now, may be handed out; 0: now.
+        """Return when a request that came back may be handed out; 0: now.
 
         One that was refused with its site lets others go first; if all were, those
         before it.
@@ -396,10 +401,14 @@ class SiteQueue:
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         at, is_alone = queue.site.may_go_at(fingerprint)
         if at <= now or is_alone:
-            return at if at > now else 0.0
+            if at > now:
+                return at
+            return 0.0
         if has_come and self._delayed and queue.name not in self._storage.lengths:
             self.end_delays(queue.site)
-        return at if queue.name in self._storage.lengths else 0.0
+        if queue.name in self._storage.lengths:
+            return at
+        return 0.0
 
     def _wait_is_over(self, one: _Delayed) -> None:
         """Put a delayed request back, unless its time has changed."""
@@ -432,8 +441,8 @@ class SiteQueue:
         in_flight = self._in_flight
         first = self._at_first
         while True:
-            if round_robin.held and not in_flight.unresponsive.are_enough():
-                round_robin.release_one()
+            if round_robin.kept_out and not in_flight.unresponsive.are_enough():
+                round_robin.let_one_in()
             queue = round_robin.first()
             if queue is None:
                 if self.unloaded:
@@ -443,23 +452,33 @@ class SiteQueue:
                 continue
             site = queue.site
             slot = queue.slot
-            if (
-                not site.is_plain
-                and self._throttle.decide(site, None, queue.section) is not GO
+            if not site.is_plain:
+                decision = self._throttle.decide(site, None, queue.section)
+                if decision is not GO:
+                    round_robin.step_out(queue, until_an_end=bool(site.awaited))
+                    continue
+            activity = queue.activity
+            if activity and (
+                activity >= in_flight.limits[slot]
+                or activity >= first + site.tally.pages
             ):
-                round_robin.step_out(queue, until_an_end=bool(site.awaited))
-            elif queue.activity and (
-                (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
-                or (
-                    queue.activity >= first + site.tally.pages
-                    and in_flight.begins(site, slot)
-                )
-            ):
-                round_robin.step_out(queue, until_an_end=True)
-            elif not site.has_answered and in_flight.unresponsive.are_enough():
-                round_robin.hold(queue)
-            else:
-                return queue
+                in_flight.drop_lost_in(slot)
+                if self._has_enough_in_flight(site, slot):
+                    round_robin.step_out(queue, until_an_end=True)
+                    continue
+            if not site.has_answered and in_flight.unresponsive.are_enough():
+                round_robin.keep_out(queue)
+                continue
+            return queue
+
+    def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
+        """Return whether a slot transfers no more, or a site gets no more at first."""
+        in_flight = self._in_flight
+        if in_flight.is_full(slot):
+            return True
+        if self._at_first == inf:
+            return False
+        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
@@ -495,7 +514,7 @@ class SiteQueue:
             lambda more: take(queue.name, more),
             of,
             most,
-            self._throttle.pauses.health_check.request,
+            self._throttle.health_check.request,
         )
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)

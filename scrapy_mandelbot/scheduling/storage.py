@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from mandelbot.formatting import counted, shown
+
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -36,7 +37,7 @@ _LONGEST_NAME = 100
 
 
 class RequestStorage(ABC):
-    """Requests by the names of their sub-queues, counted; those that came back are the next.
+    """Requests by the names of their sub-queues; those that came back are the next.
 
     A class that builds on it keeps the others, and counts what it adds and takes.
     """
@@ -70,7 +71,7 @@ class RequestStorage(ABC):
         self.total += by
 
     def shrink(self, name: str) -> None:
-        """Count a request that was taken out of a sub-queue, which ends with its last one."""
+        """Count a request out of its sub-queue, which ends with its last one."""
         self.total -= 1
         self.lengths[name] -= 1
         if not self.lengths[name]:
@@ -113,7 +114,7 @@ class RequestStorage(ABC):
             self.grow(name, len(requests))
 
     def take_at_hand(self, name: str) -> Request:
-        """Return the next one of those in :attr:`at_hand`, which are counted elsewhere."""
+        """Return the next one in :attr:`at_hand`; those are counted elsewhere."""
         requests = self.at_hand[name]
         request = requests.pop(0)
         if not requests:
@@ -131,7 +132,7 @@ class RequestStorage(ABC):
         """Forget a request that was taken, and will not be sent."""
 
     def put_down(self) -> list[Request]:
-        """Store the requests in memory for the next run; return those that cannot be stored."""
+        """Store the requests in memory for the next run. Returns those it cannot."""
         return []
 
     def close(self) -> dict[str, list[int]]:
@@ -143,7 +144,7 @@ class RequestStorage(ABC):
 
 
 class ParkedRequests(RequestStorage):
-    """Stores requests in memory, in each sub-queue by priority, then in the order first taken.
+    """Stores requests in memory, by priority, then in the order first taken.
 
     A request that comes back has its previous place, before those taken after it.
     """
@@ -158,7 +159,8 @@ class ParkedRequests(RequestStorage):
         """Add a request to a sub-queue, in its place."""
         number = self._numbers.get(request)
         if number is None:
-            number = self._numbers[request] = next(self._next_number)
+            number = next(self._next_number)
+            self._numbers[request] = number
         heappush(self._heaps.setdefault(name, []), (-request.priority, number, request))
         self.grow(name)
 

@@ -1,4 +1,4 @@
-"""Checks of a project's settings; each mistake is logged as one line when the spider opens.
+"""Checks of a project's settings; a mistake is one log line when the spider opens.
 
 No mistake stops a crawl: an unknown setting, a part that another setting disables, a
 second middleware for robots.txt.
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.downloadermiddlewares.robotstxt
+from mandelbot.formatting import shown
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.settings.config import is_setting, setting_defaults
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Project(NamedTuple):
     spider: type[Spider]
 
     def sets(self, name: str) -> bool:
-        """Return whether the project sets it, rather than Scrapy's defaults or the add-on."""
+        """Return whether the project sets it, not Scrapy or the add-on."""
         return (self.settings.getpriority(name) or 0) > 0
 
     def switches_off(self, name: str, path: str) -> bool:
@@ -82,20 +82,16 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
             head = _PREFIX[:-1]
         if hasattr(default_settings, name) or is_setting(name):
             continue
-        from difflib import (
-            get_close_matches,
-        )  # noqa: PLC0415 -- few projects have other settings
+        from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
         if not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:
             continue  # another package's setting with a similar name
-        meant = (
-            f": did you mean {_PREFIX}{near[0]}?"
-            if near
-            else "; none has a similar name."
-        )
+        meant = "; none has a similar name."
+        if near:
+            meant = f": did you mean {_PREFIX}{near[0]}?"
         yield Mistake(f"{name} is an unknown setting{meant}")
 
 
@@ -213,10 +209,11 @@ def _user_agent(project: Project) -> str | None:
     given = [
         value for name, value in headers if str(name).lower() == "user-agent" and value
     ]
-    agent = (
-        getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
-    )
-    return str(given[0] if given else agent) if given or agent else None
+    if given:
+        return str(given[0])
+    of_the_spider = getattr(project.spider, "user_agent", None)
+    agent = of_the_spider or project.settings["USER_AGENT"]
+    return str(agent) if agent else None
 
 
 def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:

@@ -1,4 +1,4 @@
-"""Readers of setting values: each checks a value, converts it or raises `SettingsError`."""
+"""Readers of setting values: each converts a value or raises `SettingsError`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from mandelbot.formatting import without_credentials
+from mandelbot.origins import site_of
+from mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
-
-from scrapy_mandelbot.robots.formatting import without_credentials
-from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -103,7 +102,7 @@ def _is_unlogged(record: logging.LogRecord) -> bool:
 def _reader(
     takes: str,
 ) -> Callable[[Callable[[Any], Value]], Callable[[str, object], Value]]:
-    """Decorate what converts a value; its errors and those of Python say what the setting takes."""
+    """Decorate a converter: its errors say what the setting takes."""
 
     def decorate(convert: Callable[[Any], Value]) -> Callable[[str, object], Value]:
         @wraps(convert)
@@ -128,7 +127,7 @@ def seconds(value: Any) -> float:
 
 
 def sign_mode(name: str, value: object) -> str:
-    """Return the signing mode; it needs the package ``cryptography``, which is imported here."""
+    """Return the signing mode; imports the package ``cryptography``, which it needs."""
     mode = one_of(*SIGN_MODES)(name, value)
     try:
         import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -146,15 +145,12 @@ def sign_key_place(name: str, value: object) -> str:
 
     The key itself never shows.
     """
-    if (
-        not isinstance(value, (str, Path))
-        or "\n" in str(value)
-        or "-----" in str(value)
-    ):
-        raise SettingsError(
-            name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES
-        )
-    return str(value)
+    text = str(value)
+    is_key = "\n" in text or "-----" in text
+    if is_key or not isinstance(value, (str, Path)):
+        given = "..." if isinstance(value, str) else value
+        raise SettingsError(name, given, SIGN_KEY_TAKES)
+    return text
 
 
 @_reader("the https URL of a key directory, such as 'https://bot.example'")
@@ -162,12 +158,8 @@ def sign_agent_url(value: Any) -> str:
     """Return a URL that can stand in a header; ``http`` is checked elsewhere."""
     url = urlsplit(str(value))
     is_url = url.scheme in {"https", "http"} and url.hostname and url.port != 0
-    if (
-        not is_url
-        or "@" in url.netloc
-        or safe_url_string(str(value)) != value
-        or url.fragment
-    ):
+    is_bare = "@" not in url.netloc and not url.fragment
+    if not is_url or not is_bare or safe_url_string(str(value)) != value:
         raise ValueError
     return str(value)
 
@@ -180,7 +172,7 @@ _DELAYS = (
 
 
 def crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
+    """Return seconds by site (``https://example.com``), host and domain."""
     read = _as_mapping(value)
     if read is None:
         raise SettingsError(name, value, _DELAYS)
@@ -212,26 +204,19 @@ def _place(key: Any) -> str:
     front = next((one for one in ("*.", ".") if key.startswith(one)), "")
     place = key.removeprefix(front)
     scheme, _, host = place.rpartition("://")
-    if (
-        "*" in host
-        or host.startswith(".")
-        or (front and scheme)
-        or place.split() != [place]
-    ):
+    if "*" in host or host.startswith(".") or place.split() != [place]:
         raise ValueError
     is_site = "://" in place
+    if front and scheme:
+        raise ValueError
     url = urlsplit(safe_url_string(place if is_site else f"http://{place}"))
-    port = url.port
+    if url.port and not is_site:
+        raise ValueError
     rest = url.path.strip("/") + url.query + url.fragment
-    if (
-        not url.hostname
-        or rest
-        or (port and not is_site)
-        or url.scheme not in {"http", "https"}
-    ):
+    if rest or not url.hostname or url.scheme not in {"http", "https"}:
         raise ValueError
     site = site_of(url)
-    return front + (site if is_site else site.removeprefix("http://"))
+    return site if is_site else front + site.removeprefix("http://")
 
 
 @_reader("True or False")
@@ -276,6 +261,25 @@ def is_server(text: str) -> bool:
     return ":" in text and text.partition(":")[0] in _SERVERS
 
 
+JOB_SERVERS = "scrapy_mandelbot.job_servers"
+"""The group of entry points of packages that carry a job: their names are schemes."""
+
+
+def is_job_server(text: str) -> bool:
+    """Return whether a setting names a server that carries a job.
+
+    It is Redis or Valkey, or another one for which a package is installed.
+    """
+    if is_server(text):
+        return True
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return False
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- rarely needed
+
+    return bool(entry_points(group=JOB_SERVERS, name=scheme))
+
+
 def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
@@ -307,9 +311,8 @@ def count(least: int) -> Callable[[str, object], int]:
 @_reader("a list of HTTP status codes from 400 to 599")
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
-    statuses = frozenset(
-        map(int, value.split(",") if isinstance(value, str) else value)
-    )
+    named = value.split(",") if isinstance(value, str) else value
+    statuses = frozenset(map(int, named))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
         raise ValueError
     return statuses
@@ -322,9 +325,7 @@ def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    from scrapy_mandelbot.robots.dates import (
-        read_date,
-    )  # noqa: PLC0415 -- only where it is set
+    from mandelbot.dates import read_date  # noqa: PLC0415 -- few set it
 
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
@@ -351,20 +352,16 @@ def dialect(value: Any) -> Dialect:
 
 def purposes(name: str, value: object) -> tuple[str, ...]:
     """Return the categories of use that pages are wanted for, each once."""
-    named = (
-        [one.strip() for one in value.split(",")]
-        if isinstance(value, str)
-        else value or ()
-    )
+    named = value or ()
+    if isinstance(value, str):
+        named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from scrapy_mandelbot.robots.preferences.statements import (
-        CATEGORIES,
-    )  # noqa: PLC0415 -- as set
+    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
 
-    named = (
-        [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
-    )
+    if not isinstance(named, Iterable):
+        named = [None]
+    named = [one for one in named if one != ""]
     if any(one not in CATEGORIES for one in named):
         raise SettingsError(
             name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}"
@@ -383,22 +380,24 @@ def or_none(
     read: Callable[[str, object], Value],
 ) -> Callable[[str, object], Value | None]:
     """Return what reads a value as another does, or None."""
-    return lambda name, value: None if value in (None, "") else read(name, value)
+
+    def read_or_none(name: str, value: object) -> Value | None:
+        if value in (None, ""):
+            return None
+        return read(name, value)
+
+    return read_or_none
 
 
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
+    """Return ``api``, or the address of the metrics, as ``127.0.0.1:9464``."""
     if value in (None, "", "None", "False") or value is False:
         return None
     if value is True or value in ("True", METRICS_API):
         return METRICS_API
     host, _, port = str(value).rpartition(":")
-    if (
-        isinstance(value, (int, str))
-        and port.isascii()
-        and port.isdigit()
-        and int(port) < _PORTS
-    ):
+    is_number = port.isascii() and port.isdigit()
+    if isinstance(value, (int, str)) and is_number and int(port) < _PORTS:
         return f"{host or '127.0.0.1'}:{int(port)}"
     raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
@@ -474,7 +473,7 @@ def job(name: str, value: object) -> str:
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text == DURABLE:
+    if text == DURABLE or is_job_server(text):
         return text
     takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)

@@ -1,4 +1,4 @@
-"""Decides which cited sitemaps are requested, and which of their pages on other sites count.
+"""Decides which cited sitemaps are requested, and which foreign pages count.
 
 A robots.txt may cite any URL, and so may an index: thousands of them, on other hosts or
 on this machine. Each one that is not a sitemap still costs its host a request.
@@ -16,12 +16,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.sitemaps.urls import LONGEST_URL
 from scrapy import Request
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, robots_request
 from scrapy_mandelbot.store.memory import Recent
 
@@ -49,7 +49,7 @@ class SitemapWarnings:
         self._times: Recent[int] = Recent(_SITES_LIMIT)
 
     def warn(self, event: events.Event, site: str, **values: Any) -> None:
-        """Report a problem with a site's sitemap; of thousands on one site, the first few."""
+        """Report a problem with a sitemap; of thousands on one site, the first few."""
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
         emit = self._events.emit if times <= _MOST_OF_A_SITE else self._events.count
@@ -96,7 +96,8 @@ class Citations:
 
     def __init__(self, config: Config, events: Events) -> None:
         self._config = config
-        self.warnings = self._warnings = SitemapWarnings(events)
+        self.warnings = SitemapWarnings(events)
+        self._warnings = self.warnings
 
     def is_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         if progress.knows(cited) or len(cited.url) >= LONGEST_URL:
@@ -124,14 +125,13 @@ class Citations:
         self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool
     ) -> None:
         if cited.is_cross_host:
-            progress.cross_host.misses = (
-                0 if is_sitemap else progress.cross_host.misses + 1
-            )
+            misses = 0 if is_sitemap else progress.cross_host.misses + 1
+            progress.cross_host.misses = misses
 
     def may_lead_to(
         self, progress: SiteProgress, cited: CitedSitemap, site: str
     ) -> bool:
-        """Return whether pages of another site may be crawled if its robots.txt agrees."""
+        """Return whether pages of another site may be crawled if it agrees."""
         if not (self._config.obey and self._config.may_send(cited.site, site)):
             return False
         if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
@@ -179,7 +179,7 @@ sitemap waits.
 
 
 class CrossSubmits:
-    """Passes pages on to their own sites once the robots.txt of those cites the sitemap.
+    """Passes pages on to their own sites once those cite the sitemap.
 
     `advance` is called with a site that may have work now.
     """
@@ -255,7 +255,7 @@ class CrossSubmits:
         return progress is not None and bool(progress.unconfirmed)
 
     def decide(self, site: str) -> bool:
-        """Crawl a site's unconfirmed pages or leave them out; return whether any are crawled."""
+        """Crawl a site's unconfirmed pages or drop them; return whether any go."""
         progress = self._progress[site]
         files = progress.unconfirmed
         progress.unconfirmed = []
@@ -283,7 +283,7 @@ class CrossSubmits:
     def next_entries(
         self, progress: SiteProgress, file: EntryFile, most: int
     ) -> list[tuple[dict[str, Any], int]]:
-        """Return entries as the file does; one that is used up makes room for those that wait."""
+        """Return entries as the file does; a file that is used up makes room."""
         entries = file.next_entries(most)
         if not entries and file.is_complete:
             progress.files.remove(file)
@@ -315,9 +315,8 @@ class CrossSubmits:
         spider = self._crawler.spider
         if site in strangers:
             return False
-        if self._offsite is not None and not self._offsite.should_follow(
-            Request(site), spider
-        ):  # type: ignore[arg-type]  # it is there
+        offsite = self._offsite
+        if offsite is not None and not offsite.should_follow(Request(site), spider):  # type: ignore[arg-type]
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)

@@ -1,4 +1,4 @@
-"""A cited sitemap: its origin, its request, and its entries on disk until the crawl has room."""
+"""A cited sitemap: its origin, its request, and its entries that wait on disk."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mandelbot.origins import host_of, robots_url, site_of
 from scrapy import Request
 
 from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
 from scrapy_mandelbot.fetching.download_limits import CITED
-from scrapy_mandelbot.robots.origins import host_of, robots_url, site_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -47,15 +47,15 @@ class CitedSitemap:
         return self.host != host_of(self.site)
 
     def cite_for(self, page: Request) -> None:
-        """Note on a request for another site what that site's robots.txt has to cite."""
+        """Note on a request for another site what that site has to cite."""
         page.meta[LISTED_IN] = self.root
 
     def listed(self, url: str) -> CitedSitemap:
-        """Return a sitemap that this index lists, or that a deferred list of the site holds."""
+        """Return a sitemap that this index, or a deferred list of the site, holds."""
         return CitedSitemap(url, self.site, self.root or url, self.depth + 1)
 
     def request(self, spider: Spider, *, once: bool = False) -> Request:
-        """Return the request for the sitemap; :func:`install` has put its callbacks on the spider.
+        """Return the request for the sitemap; its callbacks are on the spider.
 
         `once`: the dupe filter applies, as other workers may request the sitemap as
         well.
@@ -102,7 +102,7 @@ class EntryFile:
         return len(lines)
 
     def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
-        """Return up to `most` entries from the front, few if they are long, without taking them.
+        """Return up to `most` entries from the front without taking them.
 
         Each comes with the value of :attr:`offset` once it is taken.
         """
@@ -111,11 +111,10 @@ class EntryFile:
             file.seek(self.offset)
             end = self.offset
             last = self.offset + _AT_A_TIME
-            while (
-                len(entries) < most
-                and end < last
-                and (line := file.readline())[-1:] == b"\n"
-            ):
+            while len(entries) < most and end < last:
+                line = file.readline()
+                if not line.endswith(b"\n"):  # the last one is being written
+                    break
                 end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
                     entries.append((json.loads(line), end))

@@ -40,7 +40,7 @@ _MOST = 10_000  # requests in the scheduler, above which it is not fed
 
 
 class SitemapFollower:
-    """Requests the sitemaps that robots.txt files cite, and crawls the pages that they list.
+    """Requests the sitemaps that robots.txt files cite, and crawls their pages.
 
     A sitemap's request goes through the scheduler like any other: the rules, pause and
     crawl delay of its site apply. Its entries wait on disk, and become requests when
@@ -68,9 +68,8 @@ class SitemapFollower:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
         """Build the extension; it starts with the spider."""
-        follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(
-            crawler
-        )
+        is_shared = Crawl.of(crawler).config.shares_job
+        follower = WorkerFollower(crawler) if is_shared else cls(crawler)
         crawler.signals.connect(
             follower.spider_opened, signal=scrapy.signals.spider_opened
         )
@@ -149,7 +148,7 @@ class SitemapFollower:
             )
 
     def _begin_crawling(self, site: str) -> None:
-        """Read the sitemaps of a site of which only the robots.txt was needed so far."""
+        """Read the sitemaps of a site of which only the robots.txt was needed."""
         if site in self._only_consulted:
             self._only_consulted.discard(site)
             self._discovered(site, self._crawl.fetcher.sitemaps(site))
@@ -187,7 +186,7 @@ class SitemapFollower:
             self._temporary.cleanup()
 
     def _advance(self, site: str) -> None:
-        """Feed the crawl with a site's entries while it has room, or request its next sitemap.
+        """Feed the crawl with a site's entries, or request its next sitemap.
 
         Of a site that has something to do the first step is taken now, the others in
         turns.
@@ -203,7 +202,7 @@ class SitemapFollower:
         engine.wake(self._crawler)  # which may be idle now
 
     def _feeding(self, site: str) -> Iterator[bool]:
-        """Yield after each entry that was fed, and each sitemap that was requested or left out."""
+        """Yield after each entry that is fed, and each sitemap that is dealt with."""
         progress = self._progress[site]
         room = self._room(site)
         while room > 0 and not engine.is_closing(self._crawler):
@@ -239,11 +238,9 @@ class SitemapFollower:
             entry, index.offset = entries[0]
             url = entry["loc"]
             cited = index.cited.listed(url)
-            is_wanted = (
-                (not cited.depth or self._selection.follows(url))
-                and self._citations.is_wanted(progress, cited)
-                and self._progress.begin(cited)
-            )
+            is_wanted = not cited.depth or self._selection.follows(url)
+            is_wanted = is_wanted and self._citations.is_wanted(progress, cited)
+            is_wanted = is_wanted and self._progress.begin(cited)
         if is_wanted:
             progress.requested = cited
             self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
@@ -255,7 +252,8 @@ class SitemapFollower:
             self._to_feed.add(site)
             return 0
         waiting = self._crawl.waiting(site)
-        waiting = held if waiting is None else waiting
+        if waiting is None:
+            waiting = held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_sites(self) -> None:
@@ -329,7 +327,7 @@ class SitemapFollower:
     def _own(
         self, cited: CitedSitemap, entries: list[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """Pass the pages of other sites on; return the entries with pages of its site."""
+        """Pass the pages of other sites on; return the entries of its own."""
         by_site = self._selection.pages_by_site(entries, cited.site)
         own = by_site.pop(cited.site).entries
         for site, listed in by_site.items():
@@ -355,7 +353,7 @@ _SITES = 10_000  # sites for which a worker counts cited sitemaps
 
 
 class WorkerFollower(SitemapFollower):
-    """Follows sitemaps in a crawl whose job several workers share; a worker keeps no state.
+    """Follows sitemaps in a job that workers share; a worker keeps no state.
 
     A sitemap's request goes to the worker that holds its site, and to another one if
     that dies. So its callback yields everything that it lists at once, as a spider's

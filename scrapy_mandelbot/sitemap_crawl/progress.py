@@ -20,8 +20,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import shown
+
 from scrapy_mandelbot import events
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     OWN,
     CitedSitemap,
@@ -100,7 +101,7 @@ class SiteProgress:
 
     @property
     def next_file(self) -> EntryFile | None:
-        """The next file to take entries from: the last one, but an index after what it lists."""
+        """The next file to take entries from: an index comes after what it lists."""
         pages = (file for file in reversed(self.files) if not file.is_index)
         return next(pages, self.files[-1] if self.files else None)
 
@@ -179,7 +180,8 @@ class Progress:
         self._folder = Path(folder, _FOLDER)
         self._job = job
         self._now = now
-        self._next = self._next_lists = 0.0
+        self._next = 0.0
+        self._next_lists = 0.0
         self._cannot_wait = False
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
         """Files used up since the last commit, and since the one before."""
@@ -264,11 +266,11 @@ class Progress:
             self._removed[0].append(file)
 
     def cannot_wait(self) -> None:
-        """Put changes into the next commit, which acknowledges the request that led to them."""
+        """Put changes into the next commit, with the request that led to them."""
         self._cannot_wait = True
 
     def before_commit(self, *, is_last: bool) -> None:
-        """Put changes into the job when they are due; all of them at the last commit."""
+        """Put changes into the job when they are due; all at the last commit."""
         assert self._job is not None  # noqa: S101 -- a job calls it
         began = self._now()
         if began < self._next and not (self._cannot_wait or is_last):

@@ -1,4 +1,4 @@
-"""Selects the entries of a sitemap that a spider wants, reading in slices of the event loop."""
+"""Selects the entries of a sitemap that a spider wants, in slices of the loop."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.sitemaps import SitemapReader
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.download_limits import CITED
-from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
+    from mandelbot.sitemaps import SitemapEntry
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
 
@@ -86,7 +86,7 @@ class SitemapSelection:
         self._takes_alternates = getattr(spider, "sitemap_alternate_links", False)
 
     def reading(self, crawl: Crawl, response: Response) -> SitemapReading:
-        """Read the response to a request for a sitemap, whose body may be kept elsewhere."""
+        """Read the response to a request for a sitemap; its body may be elsewhere."""
         body = crawl.sitemap_bodies.get(response, response.body)
         return SitemapReading(response.url, body, crawl.config, self)
 
@@ -137,7 +137,9 @@ class SitemapSelection:
 
 
 def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
-    return getattr(spider, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
+    if isinstance(callback, str):
+        return getattr(spider, callback)  # type: ignore[no-any-return]
+    return callback  # type: ignore[no-any-return]
 
 
 _FILTERED = 50  # entries at a time
@@ -182,7 +184,7 @@ class SitemapReading:
             everything.remove()
 
     def _turns(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the new entries of each step, often none; a step takes about a millisecond."""
+        """Yield the new entries of each step, often none; a step takes about 1 ms."""
         self.reader.feed(self._body)
         self.reader.close()
         while (entries := self.reader.step()) is not None:
@@ -209,7 +211,7 @@ MOST_BYTES = 128 * 2**20  # held, over all sites
 
 
 class SitemapBodies:
-    """The downloader middleware next to the engine, which empties responses of cited sitemaps."""
+    """The middleware next to the engine, which empties responses of sitemaps."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._bodies = Crawl.of(crawler).sitemap_bodies
@@ -220,7 +222,7 @@ class SitemapBodies:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return an empty response for the scraper; above the bound, the response itself."""
+        """Return an empty response; above the bound, the response itself."""
         if CITED not in request.meta:
             return response
         if sum(map(len, self._bodies.values())) + len(response.body) > MOST_BYTES:

@@ -31,6 +31,9 @@ class Recent(Generic[Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
     def items(self) -> Iterator[tuple[str, Value]]:
         return ((key, value) for key, (value, _) in self._values.items())
 
@@ -43,10 +46,12 @@ class Recent(Generic[Value]):
         return entry[0]
 
     def put(self, key: str, value: Value, size: int) -> None:
-        """Store the value, replacing an older one, unless it alone exceeds the limit."""
+        """Store the value in place of an older one, unless it exceeds the limit."""
         before = self._values.pop(key, None)
         self._values[key] = (value, size)
-        self.size += size if before is None else size - before[1]
+        self.size += size
+        if before is not None:
+            self.size -= before[1]
         while self.size > self._limit:
             _, (_, dropped) = self._values.popitem(last=False)
             self.size -= dropped

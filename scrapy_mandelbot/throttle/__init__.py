@@ -1,4 +1,4 @@
-"""Decides which request may go now: sites, requests in flight, waiting requests, leases, peers.
+"""Decides which request may go: sites, flights, waiting requests, leases, peers.
 
 The state of one site is in ``politeness/site_state.py``. This package holds the bounded
 map of all sites, one heap of timers, the requests that wait outside the queue, and

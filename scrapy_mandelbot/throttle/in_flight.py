@@ -11,25 +11,25 @@ that too. A middleware may have given it a proxy, and may have to give it anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+    from scrapy_mandelbot.politeness.tally import End
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
@@ -49,7 +49,7 @@ def is_of_the_package(request: Request) -> bool:
 
 
 class SitePausedError(IgnoreRequest):
-    """Fails a request that is not sent, as its site is given up, or paused for too long.
+    """Fails a request that is not sent: its site is given up, or paused for too long.
 
     The errback gets this exception: no response is made up, and none of another URL is
     used.
@@ -85,7 +85,8 @@ class Unresponsive(dict["Flight", None]):
         self._most = max(1, places // 2) if places else inf
         self._now = now
         self._drop_if_lost = drop_if_lost
-        self._looked_at = self._hung_at = -inf
+        self._looked_at = -inf
+        self._hung_at = -inf
 
     def fail(self, flight: Flight, failure: Failure | None) -> None:
         """Note that a request got no answer, or one for its site's robots.txt."""
@@ -119,15 +120,39 @@ class Unresponsive(dict["Flight", None]):
 
 
 class _SlotLimits(dict[str, float]):
-    """How many requests download slots may transfer at once, looked up where it first matters."""
+    """How many requests each download slot transfers at once, looked up when needed."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__()
         self._crawler = crawler
 
     def __missing__(self, slot: str) -> float:
-        self[slot] = limit = engine.slot_concurrency(self._crawler, slot)
+        limit = engine.slot_concurrency(self._crawler, slot)
+        self[slot] = limit
         return limit
+
+
+class Queue(Protocol):
+    """A queue that hands out requests, as those in flight and their sites concern it.
+
+    ``scheduling/site_queue.py`` says what each method does.
+    """
+
+    def __len__(self) -> int: ...
+
+    def waiting(self, site: Site) -> int: ...
+
+    def load_some(self, most: int) -> bool: ...
+
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]: ...
+
+    def delayed(self) -> Iterator[tuple[Site, float]]: ...
+
+    def slot_changed(self, slot: str, activity: int) -> None: ...
+
+    def site_changed(self, site: Site) -> None: ...
+
+    def end_delays(self, site: Site) -> None: ...
 
 
 class InFlight:
@@ -152,7 +177,7 @@ class InFlight:
         self._lost = lost
         self._count = count
         self._now = now
-        self.queues: list[SiteQueue] = []
+        self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
@@ -187,8 +212,8 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def hand_out(self, flight: Flight) -> None:
-        """Note what a request looks like as it leaves the queue for its download slot."""
+    def add_from_queue(self, flight: Flight) -> None:
+        """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
         meta = request.meta
@@ -209,7 +234,8 @@ class InFlight:
 
     def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self.flights[request] = Flight(request, site, tick=site.ticks)
+        flight = Flight(request, site, tick=site.ticks)
+        self.flights[request] = flight
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -217,20 +243,30 @@ class InFlight:
             self._drop_all_lost()
         return flight
 
+    def fingerprint_of(self, flight: Flight) -> bytes:
+        """Return the fingerprint of a request, which its flight keeps."""
+        if flight.fingerprint is None:
+            fingerprinter = self._crawler.request_fingerprinter
+            flight.fingerprint = fingerprinter.fingerprint(flight.request)
+        return flight.fingerprint
+
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
         slot = engine.slot_key(self._crawler, request)
-        return slot if self.shared_slot is None else self.shared_slot(site, slot)
+        if self.shared_slot is None:
+            return slot
+        return self.shared_slot(site, slot)
 
     def share_slots(self, site: Site) -> None:
-        """Move the request of a site's scout to the slot that the site shares from now on."""
+        """Move a site's scout to the download slot that the site shares from now on."""
         flight = self.get(site.scout.request) if site.scout is not None else None
         if flight is None or self.shared_slot is None:
             return
         request = flight.request
         slot = self.shared_slot(site, flight.slot)
         self.release(flight)
-        flight.slot = request.meta["download_slot"] = slot
+        flight.slot = slot
+        request.meta["download_slot"] = slot
         self.flights[request] = flight
         in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
@@ -238,41 +274,45 @@ class InFlight:
             queue.slot_changed(slot, len(in_slot))
 
     def in_slot(self, slot: str) -> int:
-        """Return how many requests were handed out to the slot and are not back or done."""
+        """Return how many requests were handed out to the slot and have not ended."""
         return len(self._in_slots.get(slot, ()))
 
     def slots(self) -> Collection[str]:
         """Return the download slots that have any."""
         return self._in_slots.keys()
 
+    def drop_lost_in(self, slot: str) -> None:
+        """Drop the requests of a slot that have ended without a word.
+
+        A middleware may swallow a request. Then it is no longer the downloader's.
+        """
+        for flight in list(self._in_slots.get(slot, ())):
+            self.drop_if_lost(flight)
+
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
-        self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
-        if len(flights) < most:
-            return False
-        # Some ends go unnoticed: a middleware may swallow a request. Then it is no
-        # longer the downloader's either.
-        for flight in list(flights):
-            self.drop_if_lost(flight)
-        return self.in_slot(slot) >= most
+        most = engine.slot_concurrency(self._crawler, slot)
+        self.limits[slot] = most  # it may have changed since
+        return len(flights) >= most
 
-    def begins(self, site: Site, slot: str) -> bool:
-        """Return whether a site has AT_FIRST requests in flight, and one more for each answer.
+    def in_slow_start(self, site: Site) -> int:
+        """Return how many requests a site may have in flight by what it has answered.
 
-        As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
+        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681, section
+        3.1): nobody knows yet what its limit is.
         """
-        most = self.AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
-        flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
-        return (
-            len(flights) >= most
-            and sum(not self.drop_if_lost(one) for one in flights) >= most
-        )
+        tally = site.tally
+        return self.AT_FIRST + tally.pages + tally.others + tally.cached
+
+    def count(self, site: Site, slot: str) -> int:
+        """Return how many requests to a site are in flight through a slot."""
+        return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
     def drop_if_lost(self, flight: Flight) -> bool:
-        """Return whether a request has ended without a word, and is in flight no longer."""
+        """Drop a request that has ended without a word. Returns whether it has."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
         self.release(flight)
@@ -293,10 +333,21 @@ class InFlight:
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
+            elif self._is_late(site, flight):
+                self._lost(flight)  # another request may be the probe
+                lost = True
         return lost
 
+    def _is_late(self, site: Site, flight: Flight) -> bool:
+        """Note that a probe takes too long; return whether it does."""
+        for pause in pauses_of(site):
+            if pause.probe is flight and late_at(site, pause) <= self._now():
+                pause.late_probes += 1
+                return True
+        return False
+
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
-        """Return the request as a middleware returns it to send it back to the queue."""
+        """Return the request as a middleware returns it to send it back."""
         request: Request = flight.request
         self.release(flight)
         flight.site.tally.taken -= 1  # it is counted again when it arrives
@@ -307,7 +358,10 @@ class InFlight:
         return request
 
     def take_back(self, request: Request) -> PriorState | None:
-        """Make a request what it was when it was handed out, if it comes back; return that."""
+        """Make a returning request what it was when it was handed out.
+
+        Returns that, or None if it does not come back.
+        """
         was = self.coming_back.pop(request, None)
         if was is None:
             return None
@@ -335,7 +389,7 @@ class InFlight:
             queue.slot_changed(slot, len(flights))
 
     def evict(self, site: Site) -> None:
-        """End the wait in download slots of a site's requests: they go back, and are not sent."""
+        """Send a site's requests back that wait in download slots, unsent."""
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)

@@ -115,16 +115,20 @@ class Leases:
     def _due(self, site: Site, lease: Lease, now: float) -> float:
         claim = self._leases.get((lease, site.name))
         if claim is None or max(claim.ends_at, claim.not_before) <= now:
-            claim = self._leases[lease, site.name] = _RequestedLease(site, lease)
+            claim = _RequestedLease(site, lease)
+            self._leases[lease, site.name] = claim
             self._requesting = claim
             self._request(claim)
             self._requesting = None
             self._timers.set(self, claim.renewed_at + _LOOKED_AT_EACH, self._look)
-        return now if claim.ends_at > now else claim.not_before
+        if claim.ends_at > now:
+            return now
+        return claim.not_before
 
     def _request(self, claim: _RequestedLease) -> None:
         """Request a lease, or renew it."""
-        claim.renewed_at = now = self._now()
+        now = self._now()
+        claim.renewed_at = now
         longest_wait = inf
         # one that is due later belongs to another delay or clock
         if claim.lease is Lease.TURN:

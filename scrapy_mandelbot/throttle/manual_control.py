@@ -1,8 +1,9 @@
-"""Decisions on paused sites from outside: by the operator, or when no other work is left."""
+"""Decisions on paused sites by the operator, or when no other work is left."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -24,13 +25,19 @@ if TYPE_CHECKING:
 class ManualControl:
     """Pauses, resumes and gives up sites for the operator of a crawl."""
 
-    def __init__(self, crawler: Crawler, config: Config, throttle: Throttle) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        throttle: Throttle,
+        end_last_waits: Callable[[Collection[Site]], bool],
+    ) -> None:
         self._throttle = throttle
         self._now = throttle.now
-        self._idle_policy = IdlePolicy(crawler, config, throttle, self)
+        self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
 
-    def held(self) -> tuple[int, int]:
-        """Return how many queued requests belong to shut parts, and to sites that were given up.
+    def count_shut(self) -> tuple[int, int]:
+        """Return how many queued requests are of shut parts, and of given-up sites.
 
         A site, a section or a page is shut while it waits for a time of its own.
         """
@@ -53,8 +60,18 @@ class ManualControl:
                 delayed[site] -= min(count, delayed[site])
         return shut, given_up
 
+    def waiting(self) -> set[Site]:
+        """Return the sites of queued requests that may be sent in this run."""
+        queues = self._throttle.in_flight.queues
+        parts = chain.from_iterable(one.sub_queues() for one in queues)
+        return {
+            site
+            for site, section, _ in parts
+            if not (site.pause.is_given_up or site.faults.is_hopeless(section))
+        }
+
     def next_due(self) -> float:
-        """Return the seconds until the first of what the queues hold may be sent; 0: now."""
+        """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
         queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
@@ -90,13 +107,12 @@ class ManualControl:
         site = throttle.sites.get(name)
         if site is None or site.pause_due(now) <= now:
             return False
-        if site.held_until > now:
-            site.hold(now, now)
+        site.release(now)
         site.pause.be_due(now)
         # the store would have the others wait, and this one too
         if throttle.has_leases:
             throttle.peers.put_pause(name, None)
-        self._update(site)
+        throttle.pauses.look_again(site)
         return True
 
     def give_up_all(self, reason: str) -> None:
@@ -112,12 +128,7 @@ class ManualControl:
                     throttle.pauses.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
-            self._update(site)
-
-    def _update(self, site: Site) -> None:
-        for queue in self._throttle.in_flight.queues:
-            queue.end_delays(site)
-        self._throttle.update(site)
+            throttle.pauses.look_again(site)
 
 
 SITES_PAUSED = "sites_paused"
@@ -133,8 +144,10 @@ class IdlePolicy:
         config: Config,
         throttle: Throttle,
         manual_control: ManualControl,
+        end_last_waits: Callable[[Collection[Site]], bool],
     ) -> None:
         self._crawler = crawler
+        self._end_last_waits = end_last_waits
         self._throttle = throttle
         self._manual_control = manual_control
         self._now = throttle.now
@@ -153,17 +166,19 @@ class IdlePolicy:
         connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     def _scheduler_empty(self) -> None:
-        """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
+        """Wait, close or go on: the scheduler hands out nothing, yet may hold some."""
         may_wait = self._throttle.sites.had_trouble  # else no request waits for a time
         if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._manual_control.held() if held else (0, 0)
+        shut, given_up = self._manual_control.count_shut() if held else (0, 0)
         only_waits = held == shut or (
             shut and engine.scheduler_only_waits(self._crawler)
         )
         if not held or not only_waits:
             self._continue()
+            return
+        if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
         is_late = (
             self._closes is not None and self._manual_control.next_due() > self._closes
@@ -174,9 +189,8 @@ class IdlePolicy:
         if self._waits_since is None:
             self._waits_since = self._now()
             if self._left is not None:
-                self._throttle.pauses.total_ends_at = at = (
-                    self._waits_since + self._left
-                )
+                at = self._waits_since + self._left
+                self._throttle.pauses.total_ends_at = at
                 self._throttle.timers.set(self, at, self._give_up)
         if self._sends_idle:
             self._send_idle()
@@ -200,7 +214,7 @@ class IdlePolicy:
         self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
     def _send_idle(self) -> None:
-        """Send spider_idle to spiders that feed the crawl in batches; it does not close the spider.
+        """Send spider_idle to spiders that feed the crawl in batches.
 
         Scrapy does not send it while requests wait in the queue.
         """

@@ -1,4 +1,4 @@
-"""MANDELBOT_TOGETHER: sites of one domain, or one address, that share slots, pauses and limits."""
+"""MANDELBOT_TOGETHER: sites of a domain or an address share slots and pauses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
+from mandelbot.origins import host_of
 
 from scrapy_mandelbot.politeness.pause import Pause
-from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.throttle import Throttle
+    from scrapy_mandelbot.throttle.in_flight import InFlight
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 _ONE_MOMENT = 1.0  # seconds; what is refused within it may be refused as one
 # sites whose address is known, and groups of which a site has a pace
@@ -50,9 +51,19 @@ class SharedLimits:
     then on: the limit is the server's, not the site's.
     """
 
-    def __init__(self, mode: str, crawler: Crawler, throttle: Throttle) -> None:
-        self._throttle = throttle
-        self._now = throttle.now
+    def __init__(  # noqa: PLR0913 -- what they share
+        self,
+        mode: str,
+        crawler: Crawler,
+        sites: Sites,
+        in_flight: InFlight,
+        now: Callable[[], float],
+        update: Callable[[Site], None],
+    ) -> None:
+        self._sites = sites
+        self._in_flight = in_flight
+        self._now = now
+        self._update = update
         self._groups: Recent[_SharedSlot] = Recent(_MOST_GROUPED)
         self._is_updating = False
         self._addresses: Recent[str] = Recent(_MOST_GROUPED)
@@ -64,28 +75,33 @@ class SharedLimits:
                 self._note_address, signal=scrapy.signals.response_downloaded
             )
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-            throttle.in_flight.unresponsive.limit_to(most)
-        throttle.in_flight.shared_slot = self.slot_of
+            in_flight.unresponsive.limit_to(most)
+        in_flight.shared_slot = self.slot_of
 
     def slot_of(self, site: Site, slot: str) -> str:
-        """Return the download slot of a site's requests; one that a spider chose is as it was."""
+        """Return the download slot of a site's requests; a spider's choice stays."""
         is_scrapys = slot == host_of(site.name).strip("[]")
         self._group(site).sites.add(site)
-        return (self._group_of(site.name) or slot) if is_scrapys else slot
+        if is_scrapys:
+            return self._group_of(site.name) or slot
+        return slot
 
     def join(self, site: Site, now: float) -> None:
-        """Note that a site has a pace; if others have, it waits as after a turn of theirs."""
+        """Note that a site has a pace.
+
+        If others have one, it waits as after a turn of theirs.
+        """
         if any(other.pacer.is_on for other in self._others(site)):
-            site.pacer.hold(site.pacer.due_after(now))
+            site.pacer.postpone(site.pacer.due_after(now))
 
     def turn_taken(self, site: Site, now: float) -> None:
         """Postpone the turns of the others, as a turn of a site has begun or ended."""
         for other in self._others(site) if site.pacer.is_on else ():
             if other.pacer.is_on:
-                other.pacer.hold(other.pacer.due_after(now))
+                other.pacer.postpone(other.pacer.due_after(now))
 
     def refused(self, site: Site, now: float) -> None:
-        """Note a refusal of a site before its pause does: the pause may become a shared one."""
+        """Note a site's refusal before its pause does: that may become shared."""
         group = self._group(site)
         group.refused_at[site] = now
         refused = {
@@ -111,10 +127,10 @@ class SharedLimits:
             return
         self._is_updating = True
         for other in [one for one in self._others(site) if one.pause is pause]:
-            other.look_anew()
+            other.recheck()
             if other.is_shut(self._now()):
-                self._throttle.in_flight.evict(other)
-            self._throttle.update(other)
+                self._in_flight.evict(other)
+            self._update(other)
         self._is_updating = False
 
     def _group(self, site: Site) -> _SharedSlot:
@@ -129,27 +145,29 @@ class SharedLimits:
         return [one for one in self._group(site).sites if one is not site]
 
     def _note_address(self, response: Response, request: Request) -> None:
-        """Note the address from which a site first answered; a proxy's does not count."""
+        """Note the address from which a site first answered, unless a proxy did."""
         name = site_of_request(request)
         address = response.ip_address
         if address is None or request.meta.get("proxy") or self._addresses.get(name):
             return
         self._addresses.put(name, str(address), 1)
-        site = self._throttle.sites.of(name)
+        site = self._sites.of(name)
         if site.pacer.is_on:
             self.join(site, self._now())
-        self._throttle.in_flight.share_slots(site)
-        self._throttle.update(site)
+        self._in_flight.share_slots(site)
+        self._update(site)
 
 
 @lru_cache(maxsize=10_000)
 def domain_of(site: str) -> str | None:
-    """Return the registered domain of a site, by the public suffix list that tldextract ships.
+    """Return the registered domain of a site, by tldextract's public suffix list.
 
     None: its host has none, as an address, or a name of one label.
     """
     found = _extract()(host_of(site))
-    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else None
+    if found.domain and found.suffix:
+        return f"{found.domain}.{found.suffix}"
+    return None
 
 
 @lru_cache(maxsize=1)

@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from mandelbot.origins import site_of
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -87,7 +87,8 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = Site(name, self._policy, self._tally_of(name))
+            site = Site(name, self._policy, self._tally_of(name))
+            self._all[name] = site
             if not self._is_paced:
                 site.pacer.known_until = inf
         self._recent[name] = site

@@ -8,6 +8,7 @@ before a timer fires.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,14 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
+from scrapy_mandelbot.politeness.network import Network
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
+from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
+from scrapy_mandelbot.throttle.peers import Peers
 from scrapy_mandelbot.throttle.site_map import Sites
 from scrapy_mandelbot.throttle.waiters import Waiters
 
@@ -50,7 +56,8 @@ class Throttle:
         events_: Events,
     ) -> None:
         self._crawler = crawler
-        self.now = self._now = clock.now
+        self.now = clock.now
+        self._now = self.now
         self._count = events_.count
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
@@ -64,25 +71,67 @@ class Throttle:
         """Whether the requests of a site that is given up stay in the queue, for the
         next run.
         """
-        self.pauses = Pauses(crawler, self, store, events_)
-        self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
-        self.has_leases = self._leases.are_lent
-        self.sites = Sites(config.pause_policy, is_paced=self.is_paced)
+        total = config.pause_total
+        patience = config.pause_policy.in_all() if total is None else total
+        self.network = Network(patience)
+        """Whether the crawl itself is cut off."""
+        # Without a next run, what was not refused twice is sent once more.
+        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
+        self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
+        self._leases = Leases(store, self.timers, clock.now, self.update)
+        self.has_leases = self._leases.are_lent
+        self.peers = Peers(
+            store,
+            self.sites,
+            self.in_flight,
+            self.timers,
+            clock.now,
+            self.update,
+            self._emit_of_peer,
+            is_paced=self.is_paced,
+        )
+        self.pauses = Pauses(
+            events_,
+            self.sites,
+            self.in_flight,
+            self.network,
+            self.peers.put_pause,
+            clock.now,
+            self.update,
+            keeps_given_up=self.keeps_given_up,
+        )
+        self.health_check = HealthCheck(crawler, events_.emit, self.update)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
-            from scrapy_mandelbot.throttle.shared_limits import (
-                SharedLimits,
-            )  # noqa: PLC0415
-
-            self.shared_limits = SharedLimits(config.together, crawler, self)
+            self.shared_limits = self._share_limits(config.together)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
+    def _share_limits(self, mode: str) -> SharedLimits:
+        from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls
+            SharedLimits,
+        )
+
+        limits = SharedLimits(
+            mode,
+            self._crawler,
+            self.sites,
+            self.in_flight,
+            self.now,
+            self.update,
+        )
+        self.pauses.shared_limits = limits
+        return limits
+
+    def _emit_of_peer(self, event: events.Event, site: Site) -> None:
+        self.pauses.emit(event, site)
+
     def close(self) -> None:
-        """Cancel every timer."""
-        for part in self.peers, self.waiters:
-            part.close()
+        """Release every lease, end all waits, and cancel every timer."""
+        self.peers.close()
+        self._leases.close()
+        self.waiters.close()
         self.timers.take()
 
     # Called by the queue.
@@ -90,7 +139,7 @@ class Throttle:
     def decide(
         self, site: Site, flight: Flight | None = None, section: str = ""
     ) -> Decision:
-        """Decide on a request now: on the next of the queue, or on one that has left it.
+        """Decide on a request: on the next of the queue, or on one that has left it.
 
         If it goes, it has taken its turn; if not, the queue and those that wait are
         notified when it is decided on again. `section`: the path of the section that is
@@ -99,9 +148,11 @@ class Throttle:
         if site.is_plain and (flight is None or not site.has_refused):
             return GO
         self.in_flight.drop_lost(site)
-        if flight is None and site in self.pauses.health_check:
+        if flight is None and site in self.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
+        if flight is not None and site.has_refused and flight.fingerprint is None:
+            self.in_flight.fingerprint_of(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -110,7 +161,10 @@ class Throttle:
         if decision is not GO:
             if decision.wait is Wait.TURN and flight is None:
                 self._note_wait(site, now)
-            self.timers.set(site, decision.until)
+            until = decision.until
+            if until == inf:  # until the probe has its answer, or takes too long
+                until = min(late_at(site, pause) for pause in pauses_of(site))
+            self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
             self._note_leases(site)
@@ -124,20 +178,20 @@ class Throttle:
         if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
             return GO
         due = self._leases.due(site, now)
-        return (
-            GO if due <= now else Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
-        )
+        if due <= now:
+            return GO
+        return Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
 
     def holds_back(self, site: Site, section: str = "") -> bool:
-        """Return whether requests of a site have to wait for a time, not for another one."""
+        """Return whether a site's requests wait for a time, not for another request."""
         wait = site.decide(self._now(), section=section).wait
         return wait in _FOR_A_TIME or (wait is Wait.NOTHING and self.keeps_given_up)
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
-        self.in_flight.hand_out(flight)
-        site.hand_out(flight, now, as_scout=as_scout)
+        self.in_flight.add_from_queue(flight)
+        site.handed_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
             self._note_leases(site)
@@ -154,7 +208,7 @@ class Throttle:
         return flight
 
     def lets_pass(self, request: Request) -> bool:
-        """Return whether a request that no pause holds back may leave for its site uncounted.
+        """Return whether a request that no pause holds back may leave uncounted.
 
         Not at a pace or quota, in a slot that sites share, or if a recovery counts what
         is sent.
@@ -166,10 +220,14 @@ class Throttle:
 
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request is not sent again in this run."""
-        return flight.site.is_given_up_for(flight)
+        site = flight.site
+        if not site.has_refused:
+            return site.pause.is_given_up
+        fingerprint = flight.fingerprint or self.in_flight.fingerprint_of(flight)
+        return site.is_given_up_for(flight, fingerprint)
 
     def can_go_back(self, flight: Flight) -> bool:
-        """Return whether the request came from the queue, and the queue should keep it."""
+        """Return whether the request is from the queue, which keeps it."""
         return flight.is_from_queue and (
             self.keeps_given_up or not self.has_given_up(flight)
         )
@@ -202,7 +260,9 @@ class Throttle:
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
-        """Wait until a request from outside the queue may try again; return whether it may.
+        """Wait until a request from outside the queue may try again.
+
+        Returns whether it may.
 
         It may not if it has waited for as long as the option "wait" allows, its site
         was given up, or the crawl is closing. Waits for a crawl delay have no limit;
@@ -229,7 +289,7 @@ class Throttle:
     # Called by the middlewares when a request has ended.
 
     def _has_answered(self, values: Mapping[str, Any]) -> None:
-        """Note that a site has answered: if it fails to answer from now on, it is down."""
+        """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
             self.sites.of(values["site"]).has_answered = True
@@ -240,8 +300,10 @@ class Throttle:
             self.update(flight.site)
 
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
-        """Note that the site answered with a page, or an error, and asked for no pause."""
+        """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
+        if self.network.silent:
+            self.pauses.network_answers(flight.sent_at)
         if site.is_timed:
             site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
@@ -251,7 +313,7 @@ class Throttle:
         now = self._now()
         pause = site.pause
         before = set(site.faults.aside.values())
-        fingerprint = flight.fingerprint or self.fingerprint(flight)
+        fingerprint = self.in_flight.fingerprint_of(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         if effect is not None:
@@ -261,12 +323,12 @@ class Throttle:
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(flight.fingerprint or self.fingerprint(flight))
+        flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
         self, flight: Flight, event: events.Event = events.BOUNCED
     ) -> Request:
-        """Return the request as a middleware returns it to send it back to the queue."""
+        """Return the request as a middleware returns it to send it back."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
         self.ended(flight)
@@ -289,7 +351,7 @@ class Throttle:
             self.shared_limits.turn_taken(site, now)
         own = self.peers.put_turn(site.name, due)
         if own > due:
-            site.pacer.hold(own)
+            site.pacer.postpone(own)
 
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
@@ -347,7 +409,7 @@ class Throttle:
             self.update(site)
 
     def ended(self, flight: Flight) -> None:
-        """Note that a request has its answer, or will get none; it may yet be sent again."""
+        """Note that a request has its answer or gets none; it may be sent again."""
         site = flight.site
         now = self._now()
         was_sent = flight.is_sent
@@ -356,10 +418,3 @@ class Throttle:
         if was_sent:
             self._keep_turn(site, now)
         self.update(site)
-
-    def fingerprint(self, flight: Flight) -> bytes:
-        """Store the fingerprint of a request on its flight, and return it."""
-        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(
-            flight.request
-        )
-        return flight.fingerprint

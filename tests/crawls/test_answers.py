@@ -199,7 +199,7 @@ async def test_a_body_that_drips_and_never_ends(start):
 
 @ensureDeferred
 async def test_the_rest_of_a_long_body_is_not_downloaded(start):
-    """The connection is closed once the limit is reached: most of 50 MB is never sent."""
+    """The connection closes at the limit: most of 50 MB is never sent."""
     web = start(WildWeb())
     written = []
 

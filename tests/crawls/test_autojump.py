@@ -22,7 +22,7 @@ EXAMPLE = textwrap.dedent(
     re.search(r"    # test_shop\.py\n((?:    .*\n|\n)+)", page("testing")).group()
 )
 CONFTEST = '''
-"""A server in a thread, whose answers are later than it takes the loop to look for them."""
+"""A server in a thread that answers later than the loop looks for it."""
 import asyncio
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,7 +59,8 @@ class Server(ThreadingHTTPServer):
 @pytest.fixture
 def server():
     with Server() as one:
-        threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        serve = one.serve_forever
+        threading.Thread(target=serve, kwargs={"poll_interval": 0.01}).start()
         yield one
         one.shutdown()
 

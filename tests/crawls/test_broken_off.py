@@ -16,11 +16,10 @@ from importlib import import_module
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.answers import outcome
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer, later
 from wildwebs import WildWeb
-
-from scrapy_mandelbot.politeness import outcome
 
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
 HALF = RULES[:-8]  # cut within a rule, which would close all pages
@@ -180,7 +179,7 @@ BARE = {
 @pytest.mark.parametrize("came", BARE.values(), ids=BARE)
 @ensureDeferred
 async def test_what_dies_before_its_first_rule_never_opens_a_site(web, handler, came):
-    """However often it does: such a site is given up, and no page of it was asked for."""
+    """However often it does: the site is given up, and no page was asked for."""
     web.wild = partial(send, (STATUS + LENGTH + came, "loseConnection"))
     settings = {
         **APART,

@@ -1,4 +1,4 @@
-"""Sitemaps that a robots.txt cites, more than anyone means, and on the hosts of others."""
+"""Sitemaps that a robots.txt cites: too many, and on other people's hosts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_as_many_sitemaps_of_other_hosts_are_asked_for_as_anyone_has(
 
 @ensureDeferred
 async def test_who_has_none_is_left_alone(webs):
-    """After five running that are no sitemaps no more is asked for on hosts of others."""
+    """After five running that are no sitemaps, no other is asked for elsewhere."""
     web, other = shop(webs, 1), webs("127.0.0.2")
     other.pages["/robots.txt"] = Answer(b"")
     cite(web, *(f"{other.url}/{number}.xml" for number in range(40)), "/own.xml")

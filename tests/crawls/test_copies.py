@@ -13,13 +13,13 @@ from contextlib import closing
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind
+from mandelbot.formatting import clock_time
 from scrapy import signals as scrapy_signals
 from scrapy.spiders import SitemapSpider
 from webs import Answer
 
-from scrapy_mandelbot import OutcomeKind
 from scrapy_mandelbot.fetching.requesting import IMPOSSIBLE_PATH
-from scrapy_mandelbot.robots.formatting import clock_time
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ CACHED = [  # age of the cached file in seconds, status of the next answer, line
 @pytest.mark.parametrize(("age", "status", "lines"), CACHED)
 @ensureDeferred
 async def test_a_cached_file_in_force_is_named_once(webs, kept, age, status, lines):
-    """Not one that this crawl has fetched, nor one that it has just tried to refresh."""
+    """Not one that this crawl has fetched or has just tried to refresh."""
     web = site(webs)
     if age is not None:
         await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
@@ -192,6 +192,26 @@ async def test_validators_are_sent_where_they_came_from(webs, kept):
 # Through failures.
 
 
+@ensureDeferred
+async def test_a_time_that_robots_txt_names_pauses_the_site_though_a_copy_is_good(
+    webs, kept
+):
+    """The site has stated it, as any page may; no page is requested before."""
+    web = site(webs)
+    await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+    make_older(kept, 3 * DAY)
+    answers = [Answer(b"", 500, {"Retry-After": "7"})]
+    web.refuse = lambda path: answers.pop() if answers else None
+    second = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+    assert len(second.items) == 3
+    refused, again, page = web.hits[-5:][:3]
+    assert (refused.path, again.path) == ("/robots.txt", "/robots.txt")
+    assert again.at >= refused.at + 7
+    assert page.at >= again.at
+    assert second.stats["mandelbot/pause/count"] == 1
+    assert "robots.txt: 500, Retry-After: 7" in second.logged("Paused ")[0]
+
+
 @pytest.mark.parametrize("status", [500, 502])
 @ensureDeferred
 async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
@@ -211,7 +231,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     (fetched,) = second.signals("robots_fetched")
     assert fetched["outcome"].kind is OutcomeKind.RULES
     assert fetched["robots"].sitemaps == ("/map.xml",)
-    told = f"{web.url}: robots.txt: {status}, the last good copy stays in use: from "
+    told = f"{web.url}/robots.txt: {status}, the last good copy stays in use: from "
     warnings = [line for line in second.logged(told) if "next attempt at" in line]
     assert len(warnings) == 1
 
@@ -246,7 +266,7 @@ async def test_mandelbot_5xx_that_means_404_is_found_out(webs, kept, status):
     assert web.asked("/robots.txt") == 3
     assert web.asked(IMPOSSIBLE_PATH) == 1
     assert first.stats["mandelbot/robots/misreported_5xx"] == 1
-    told = f"{web.url}: robots.txt: {status}, said of every missing page"
+    told = f"{web.url}/robots.txt: {status}, said of every missing page"
     assert len(first.logged(told)) == 1
     assert second.logged(told) == []
 
@@ -293,7 +313,7 @@ async def test_a_server_that_names_a_time_is_not_tested(webs, kept):
 
 @ensureDeferred
 async def test_a_429_that_outlasts_all_tries_is_a_4xx_after_all(webs, kept):
-    """As the document has every 4xx: there is no robots.txt, and the site is crawled."""
+    """RFC 9309 treats every 4xx so: there is no robots.txt; the site is crawled."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"slow down", 429)
     tries = {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 3}}

@@ -18,7 +18,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def crawl(*crawls):
-    """Crawl without a network in a process of its own; return what each crawl counted."""
+    """Crawl without a network in a new process; return what each crawl counted."""
     command = [sys.executable, "without_network.py", *crawls]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     run = subprocess.run(

@@ -272,7 +272,7 @@ async def test_who_has_said_yes_is_no_stranger_any_more(webs, monkeypatch):
 
 @ensureDeferred
 async def test_a_site_that_is_only_asked_is_not_crawled(webs):
-    """It does not cite the sitemap that lists it: its own sitemaps are not read either."""
+    """It does not cite the sitemap that lists it: its own are not read either."""
     web, silent = site(webs, 1, 1, "/map.xml"), site(webs, 2, 2, "/own.xml")
     web.pages["/map.xml"] = urlset(*pages(silent, 1))
     silent.pages["/own.xml"] = urlset(*pages(silent, 2))
@@ -386,7 +386,7 @@ async def test_who_waited_for_room_on_disk_goes_on_while_the_crawl_is_busy_elsew
 async def test_two_sites_that_list_each_others_pages_wait_for_each_other_only_so_long(
     webs, monkeypatch
 ):
-    """Neither may have anything of the other on disk when it asks for its next sitemap."""
+    """Neither may have entries of the other on disk when it asks for the next."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 0)
     one, two = site(webs, 1, 30), site(webs, 2, 30)
     for web, other in ((one, two), (two, one)):

@@ -81,7 +81,7 @@ async def test_a_url_that_alone_gets_no_answer_is_left_to_scrapy(webs):
 
 @ensureDeferred
 async def test_a_pause_outlasts_the_run(webs, tmp_path):
-    """With a store the next run does not knock before the time that the site has named."""
+    """With a store the next run waits for the time that the site has named."""
     web = site(webs, 10, delay=0.02)
     web.refuse = closed = Closed(seconds=1.5, after=3, retry_after="3")
     settings = {

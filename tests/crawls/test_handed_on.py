@@ -6,6 +6,7 @@ for.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import sub
 
 import pytest
@@ -75,7 +76,7 @@ async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
 
 @ensureDeferred
 async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
-    """Also one of a page that was refused before and is set aside: none is sent sooner."""
+    """Not one of a page that was refused before either: none is sent sooner."""
     web = site(webs, 200, delay=0.4)
     named = Answer(b"", 503, {"Retry-After": "9"})
     answers = iter([Answer(b"", 503), named, html()])
@@ -93,7 +94,7 @@ async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_slows_no_other(webs):
-    """It is asked again later and later; the site's other pages do not wait for that."""
+    """It is asked again later and later; the site's other pages do not wait."""
     web = site(webs, 60, delay=0.01)
     answers = iter([Answer(b"", 503), Answer(b"", 503), Answer(b"", 503), html()])
     web.pages["/page/59"] = lambda _request: next(answers)
@@ -113,10 +114,13 @@ async def test_a_url_that_alone_answers_503_slows_no_other(webs):
 
 @ensureDeferred
 async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """What was refused goes to its errback with the last response, once tries are used
-    up.
+    """What was refused goes to its errback with its last response.
+
+    What was never sent is sent once each, a second apart, before it fails: the site had
+    answered.
     """
-    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
+    web = site(webs, 8)
+    healthy = site(webs, 3, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=4)
 
     result = await crawl(
@@ -129,14 +133,17 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
     )
 
     assert len(result.items) + len(result.failures) == 9 + 4
-    answers = [getattr(failure.value, "response", None) for failure in result.failures]
-    assert {one.status for one in answers if one is not None} == {503}
+    assert {failure.value.response.status for failure in result.failures} == {503}
     assert {failure.request.url for failure in result.failures} | set(
         result.urls()
     ) == {
         *web.urls(8),
         *healthy.urls(3),
     }
+    failed = [failure.request.url for failure in result.failures]
+    refused = [(web.url + hit.path, hit.at) for hit in web.hits if hit.status == 503]
+    assert set(failed) <= {url for url, _ in refused}, "each was sent"
+    assert all(b[1] - a[1] >= 1 for a, b in pairwise(refused[3:]))
     assert result.stats["mandelbot/pause/given_up"] == 1
     assert len(result.logged("Gave up http")) == 1
     assert "retry/count" not in result.stats

@@ -78,7 +78,7 @@ def pages():
 def test_a_page_that_kills_is_set_aside_after_three_deaths(
     pages, tmp_path, forked, at_once
 ):
-    """The rest is crawled, the log and the command say so, and requeue brings it back."""
+    """The rest is crawled, log and command say so, and requeue brings it back."""
     url, asked = pages
     script = tmp_path / "killed.py"
     script.write_text(SPIDER)

@@ -74,7 +74,10 @@ process = CrawlerProcess({
         "far://bucket/items.json": {"format": "json"},
         "far://bucket/items.csv": {"format": "csv"},
         "batch-%(batch_id)d.json": {"format": "json", "batch_item_count": 25},
-        "far://bucket/batch-%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 25},
+        "far://bucket/batch-%(batch_id)d.jl": {
+            "format": "jsonlines",
+            "batch_item_count": 25,
+        },
     },
 })
 process.crawl(FedSpider)

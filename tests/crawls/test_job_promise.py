@@ -23,8 +23,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
-from scrapy_mandelbot.job import job as job_module
-from scrapy_mandelbot.job import salvage
+from scrapy_mandelbot.job import salvage, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 
@@ -238,7 +237,7 @@ async def test_a_redirect_of_one_in_memory_is_waited_for_too(webs, folder):
 
 
 class Inline(Noting):
-    """Sends its own request once more within its callback, and dies after the answer."""
+    """Sends its own request again in its callback, and dies after the answer."""
 
     async def parse(self, response):
         if response.url.endswith("/1"):
@@ -366,7 +365,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
     """As job_not_saved, when too much is in memory; the next run finds what was saved
     before.
     """
-    monkeypatch.setattr(job_module, "MOST_OPERATIONS", 30)
+    monkeypatch.setattr(saves, "MOST_OPERATIONS", 30)
     web = webs()
     for number in range(60):
         web.pages[f"/{number}"] = html(f"/{number + 1}", f"/{number}?b")
@@ -382,7 +381,7 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
 
 
 class CannotWriteTheEnd(Noting):
-    """Cannot write to JOBDIR any more from its last page on, as where the disk is full."""
+    """Cannot write to JOBDIR from its last page on, as if the disk were full."""
 
     def parse(self, response):
         yield from super().parse(response)
@@ -488,7 +487,7 @@ class Renamed(Noting):
 async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finished(
     webs, folder
 ):
-    """One error and a number; the feed is not overwritten by the run that can read it."""
+    """One error and a number; the run that can read it keeps the feed."""
     web = tree(webs)
     web.pages.update({f"/item/{number}": html() for number in range(200)})
     feed = folder.with_name("items")
@@ -515,7 +514,7 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
 
 
 class RenamesParse(Noting):
-    """Waits for pages with each kind of callback that a release can lose with `parse`."""
+    """Waits for pages with each kind of callback that a release can lose."""
 
     async def start(self):
         for url in self.start_urls:
@@ -696,7 +695,7 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
 
 @ensureDeferred
 async def test_a_damaged_row_costs_its_request_alone(webs, folder):
-    """It is set aside with its reason, in the next run as well; the others are crawled."""
+    """It is set aside with its reason, in the next run as well; others go on."""
     import sqlite3
 
     web = tree(webs)

@@ -99,7 +99,7 @@ async def test_two_workers_share_the_work(webs, settings):
 
 @ensureDeferred
 async def test_a_second_run_asks_for_start_again(webs, settings):
-    """As with a job in a file: after a run that finished; fingerprints stop all else."""
+    """Like a job in a file after a run that finished: fingerprints stop the rest."""
     web = tree(webs)
     await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
@@ -223,8 +223,9 @@ class Lambdas(LinksSpider):
         if response.url.endswith("/"):
             for number in range(3):
                 yield response.follow(
-                    f"/{number}", lambda response: self.parse(response)
-                )  # noqa: PLW0108
+                    f"/{number}",
+                    lambda response: self.parse(response),  # noqa: PLW0108
+                )
             yield scrapy.Request(self.other, lambda response: self.parse(response))  # noqa: PLW0108
         else:
             yield {"url": response.url}
@@ -271,7 +272,7 @@ async def test_a_pause_is_kept_by_whoever_has_the_site(webs, settings):
 
 @ensureDeferred
 async def test_a_server_that_goes_and_comes_back_loses_nothing(webs, tmp_path):
-    """The worker goes on with what it has, says so once, and says the rest when it can."""
+    """The worker goes on with what it has, says so once, and catches up later."""
     web = tree(webs)
     with RedisServer(tmp_path, appendonly=True) as server:
 
@@ -296,7 +297,7 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(webs, tmp_path):
 
 @ensureDeferred
 async def test_a_worker_whose_end_is_not_saved_fails(webs, tmp_path, monkeypatch):
-    """Where Redis is away when it ends: as job_not_saved, for whatever reason it ends."""
+    """If Redis is away when it ends: as job_not_saved, whatever ended it."""
     monkeypatch.setattr(worker_module, "_WAIT_AT_END", 2.0)
     web = tree(webs)
     with RedisServer(tmp_path, appendonly=True) as server:
@@ -446,7 +447,7 @@ async def test_requests_that_nobody_can_read_are_set_aside(
     assert len(result.logged("A request of ")) == 1
     assert len(result.logged("30 requests of the job could not be restored")) == 1
     worker = Worker(redis_server.url, name="links")
-    ((why, count),) = worker.server.aside()[web.url].items()
+    ((why, count),) = worker.server.view().aside()[web.url].items()
     assert (why[:17], count) == ("it cannot be read", 30)
     worker.leave()
 
@@ -483,7 +484,7 @@ async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
     assert len(web.statuses()) == before
     assert result.stats["mandelbot/job/unreadable"] > 0
     worker = Worker(settings["MANDELBOT_JOB"], name="links")
-    assert [*worker.server.requeue("")] == [web.url]
+    assert [*worker.server.view().requeue("")] == [web.url]
     worker.leave()
     again = await crawl(LinksSpider, settings)
     assert again.stats["finish_reason"] == "finished"
@@ -569,7 +570,7 @@ async def test_a_spider_of_another_project_is_refused(webs, settings):
 
 
 def test_the_shell_takes_no_sites(settings):
-    """Scrapy's commands that ask for single pages are no workers: others have the job."""
+    """Scrapy's commands for single pages are no workers: others have the job."""
     for is_crawl, scheduler in ((False, Scheduler), (True, SharedJobScheduler)):
         crawler = Crawler(LinksSpider, Settings({**SETTINGS, **settings}))
         crawler.crawling = is_crawl
@@ -678,7 +679,7 @@ async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
 
 
 class Release(LinksSpider):
-    """Some of its versions raise for some pages, having given a part of what they have."""
+    """Some of its versions raise for some pages after a part of their results."""
 
     bugs: ClassVar[dict[str, type[Exception]]] = {}
 

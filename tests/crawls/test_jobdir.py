@@ -86,7 +86,7 @@ LAMBDAS = SPIDER.replace("self.parse)", "lambda response: self.parse(response))"
 
 @ensureDeferred
 async def test_what_cannot_be_written_to_disk_is_named(webs, job):
-    """Where Scrapy keeps them in memory, they end with the run: a warning says which."""
+    """If Scrapy keeps them in memory, they end with the run: a warning says so."""
     web = site(webs, 20)
     web.refuse = Closed(seconds=10**6, after=5, retry_after="300")
 

@@ -104,14 +104,15 @@ async def test_no_sitemap_leads_inside(internet):
 
 
 REDIRECTED = """
-    127.0.0.1:1 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 0x7F.0x0.0x0.0x1
-    127.0.0.1. %31%32%37.0.0.1 127.0.0.0x1 0 0.0.0.0 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1
-    169.254.169.254 100.64.0.1 100.100.100.200 192.0.0.192 192.0.2.1 198.18.0.1 203.0.113.1
-    224.0.0.1 240.0.0.1 255.255.255.255 192.168.257 10.1 0xa9fea9fe 3232235777 168.63.129.16
-    [::1] [::] [fe80::1] [fc00::1] [fd00:ec2::254] [fec0::1] [ff02::1] [2001:db8::1]
-    [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:a9fe:a9fe] [::127.0.0.1] [2002:7f00:1::]
-    [64:ff9b::7f00:1] [64:ff9b:1::1] [2001::1] localhost LOCALHOST localhost. a.localhost
-    printer.local metadata.google.internal router nas.home.arpa nas.lan wiki.corp pi.home fritz.box
+    127.0.0.1:1 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001
+    0x7F.0x0.0x0.0x1 127.0.0.1. %31%32%37.0.0.1 127.0.0.0x1 0 0.0.0.0 10.0.0.1
+    172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1 100.100.100.200
+    192.0.0.192 192.0.2.1 198.18.0.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255
+    192.168.257 10.1 0xa9fea9fe 3232235777 168.63.129.16 [::1] [::] [fe80::1] [fc00::1]
+    [fd00:ec2::254] [fec0::1] [ff02::1] [2001:db8::1] [::ffff:127.0.0.1] [::ffff:7f00:1]
+    [::ffff:a9fe:a9fe] [::127.0.0.1] [2002:7f00:1::] [64:ff9b::7f00:1] [64:ff9b:1::1]
+    [2001::1] localhost LOCALHOST localhost. a.localhost printer.local
+    metadata.google.internal router nas.home.arpa nas.lan wiki.corp pi.home fritz.box
     files.intranet kubernetes.default.svc
 """.split()  # noqa: SIM905 -- words to be read
 

@@ -160,7 +160,7 @@ async def test_taken_down_and_brought_up(nginx):
 
 @ensureDeferred
 async def test_interrupted_in_a_pause_and_resumed(nginx, job):
-    """Ctrl-C while nginx refuses, and a second run: over both, every page exactly once."""
+    """Ctrl-C while nginx refuses, then a second run: every page exactly once."""
     server = nginx(rate=30, burst=5)
     server.pages(150)
     server.start()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
@@ -18,9 +20,6 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
-from scrapy_mandelbot.fetching import fetcher
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
@@ -57,17 +56,17 @@ def errors(caplog) -> list[logging.LogRecord]:
 
 
 @ensureDeferred
-async def test_the_requests_of_a_dead_host_fail_with_its_error_within_seconds(dead):
-    """Each errback gets what stock Scrapy gives it, after three tries to have its
-    robots.txt.
+async def test_the_requests_of_a_dead_host_fail_with_its_error(dead):
+    """Each errback gets what stock Scrapy gives it, after five tries for robots.txt in
+    40 s: a host that is restarted meanwhile is crawled.
     """
     urls = [f"{dead}/{number}" for number in range(3)]
     stock = await crawl(FailuresSpider, WITHOUT, start_urls=urls)
     result = await crawl(FailuresSpider, IN_MEMORY, start_urls=urls)
-    assert result.seconds < 15
+    assert result.seconds < 50
     (error,) = {(type(one.value), str(one.value)) for one in stock.failures}
     assert [(type(one.value), str(one.value)) for one in result.failures] == 3 * [error]
-    assert result.stats["mandelbot/robots/fetched"] == 3
+    assert result.stats["mandelbot/robots/fetched"] == 5
     assert result.stats["mandelbot/robots/unanswered"] == 1
     assert result.stats["retry/max_reached"] == 3
     (line,) = result.logged(
@@ -79,7 +78,7 @@ async def test_the_requests_of_a_dead_host_fail_with_its_error_within_seconds(de
 
 @ensureDeferred
 async def test_a_name_that_no_host_has_is_a_dead_host():
-    """It is looked up three times for its robots.txt; its request is never sent."""
+    """It is looked up five times for its robots.txt; its request is never sent."""
 
     class NoNames:
         def process_request(self, request):
@@ -89,10 +88,10 @@ async def test_a_name_that_no_host_has_is_a_dead_host():
     asked = []
     settings = {**IN_MEMORY, "DOWNLOADER_MIDDLEWARES": {NoNames: 960}}
     result = await crawl(FailuresSpider, settings, start_urls=["http://no.invalid/"])
-    assert asked == ["http://no.invalid/robots.txt"] * 3
+    assert asked == ["http://no.invalid/robots.txt"] * 5
     assert [type(one.value) for one in result.failures] == [DNSLookupError]
     assert result.stats["mandelbot/robots/unanswered"] == 1
-    assert result.seconds < 15
+    assert result.seconds < 50
 
 
 @ensureDeferred
@@ -103,8 +102,9 @@ async def test_dead_hosts_hold_up_no_others(webs, dead):
         FailuresSpider, IN_MEMORY, start_urls=[dead + "/", web.url + "/"]
     )
     assert result.urls() == web.urls(20)
+    assert web.hits[-1].at - web.hits[0].at < 5
     assert len(result.failures) == 1
-    assert result.seconds < 15
+    assert result.seconds < 50
 
 
 @ensureDeferred
@@ -158,7 +158,7 @@ def later(seconds: float) -> Deferred[None]:
 
 @ensureDeferred
 async def test_no_request_of_a_dead_host_is_let_through(webs):
-    """It comes up after the third try: no page is asked for, as its rules are not
+    """It comes up after the fifth try: no page is asked for, as its rules are not
     known.
     """
     web = site(webs, 2)
@@ -170,15 +170,14 @@ async def test_no_request_of_a_dead_host_is_let_through(webs):
     )
     assert web.hits == []
     assert len(result.failures) == 2
-    assert result.seconds < 15
+    assert result.seconds < 50
 
 
 @ensureDeferred
-async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
+async def test_a_dead_host_is_asked_again_after_a_while(webs):
     """One that has come up by then is crawled, by its rules; until then its requests
     fail.
     """
-    monkeypatch.setattr(fetcher, "_REQUEST_AGAIN_AFTER", 1.0)
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
     url = web.url
@@ -190,7 +189,7 @@ async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
         start_urls=[url + "/first"],
         web=web,
         web_url=url,
-        wait=1.5,
+        wait=82,
     )
     said = [type(one.value) for one in result.failures]
     assert said.count(IgnoreRequest) == 1  # of the page that the rules close
@@ -201,7 +200,7 @@ async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
 
 @ensureDeferred
 async def test_a_host_that_has_answered_has_the_pauses_of_a_site(webs):
-    """Its robots.txt was a 500, and then it is down for longer than three tries take."""
+    """Its robots.txt was a 500, then it is down for longer than three tries."""
     web = site(webs, 3)
     url = web.url
     robots = [RULES, Answer(b"", 500)]
@@ -243,11 +242,11 @@ class DownloadSpider(LinksSpider):
 
 @ensureDeferred
 async def test_a_request_that_never_was_in_the_queue_fails_too(dead):
-    """Who has sent it gets the error within seconds, and not a minute later."""
+    """Who has sent it gets the error after the fifth try, not after a last wait."""
     result = await crawl(DownloadSpider, IN_MEMORY, start_urls=[dead + "/"])
     (item,) = result.items
     assert failure_of(item["error"]) is Failure.REFUSED
-    assert result.seconds < 15
+    assert result.seconds < 50
 
 
 # What the project's own code does.

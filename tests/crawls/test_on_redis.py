@@ -85,7 +85,7 @@ async def test_a_robots_txt_is_fetched_once_for_all_workers(webs, workers):
 async def test_what_one_worker_is_refused_none_asks_and_one_probes(
     webs, workers, stood_still
 ):
-    """From the first 503 on; when the pause is over one of them asks, again and again."""
+    """From the first 503 on; when the pause is over one of them asks, repeatedly."""
     web = site(webs, 1)
     down, late = [], []
 

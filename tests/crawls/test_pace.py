@@ -36,7 +36,7 @@ def site(
 
 
 def gaps(web) -> list[float]:
-    """Return the seconds between the requests that reached a site, robots.txt and all."""
+    """Return the seconds between the requests that reached a site."""
     return [later - earlier for earlier, later in pairwise(hit.at for hit in web.hits)]
 
 
@@ -116,7 +116,7 @@ async def test_a_delay_by_hand_holds_without_robots_txt(webs):
 
 @ensureDeferred
 async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
-    """ "Mandelbot doesn't currently support Crawl-delay": the default is by hand only."""
+    """ "Mandelbot doesn't currently support Crawl-delay": by hand only."""
     web = site(webs, "Crawl-delay: 60\nVisit-time: 0000-0000\n")
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
     assert len(result.items) == 6
@@ -144,7 +144,7 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
 async def test_what_a_delay_that_is_not_obeyed_cost_stands_in_the_table(
     webs, tmp_path, settings, answer_in, has_report
 ):
-    """By the site's own log, and the same in the end table, the report and the status."""
+    """By the site's log; the same in end table, report and status."""
     web, free = site(webs, "Crawl-delay: 2\n"), site(webs, "", 5, "127.0.0.2")
     web.pages["/"] = html(*(f"/{number}" for number in range(120)))
     web.pages |= {f"/{number}": Answer(b"", delay=answer_in) for number in range(120)}

@@ -154,7 +154,7 @@ def test_who_has_a_delay_is_heard_in_the_turn_of_the_answer(make_crawler, delay)
 
 @ensureDeferred
 async def test_one_probe_goes_first(webs):
-    """When the pause is over a single request asks, and the others follow its answer."""
+    """After the pause a single request asks; the others follow its answer."""
     web = site(webs, 30)
     web.refuse = closed = Closed(seconds=1, after=5, retry_after="1")
     late = {}
@@ -303,7 +303,7 @@ async def test_what_comes_back_is_as_it_was(webs):
 
 @ensureDeferred
 async def test_a_bounced_request_redirected_off_site_is_still_filtered(webs):
-    """Going back to the queue does not switch the off-site filter off for what follows."""
+    """Going back to the queue does not switch the off-site filter off."""
     web, other = site(webs, 3), site(webs, 1, "127.0.0.2")
     web.pages["/page/1"] = Answer(b"", 302, {"Location": other.url + "/page/0"})
     web.refuse = Closed(seconds=0.5, after=1, retry_after="1", robots_too=False)

@@ -33,7 +33,7 @@ class Pausing(LinksSpider):
 
 @ensureDeferred
 async def test_a_paused_site_is_left_alone_and_nothing_is_lost(webs):
-    """No request reaches it until the time is over; another site is crawled meanwhile."""
+    """No request reaches it until the time is over; another site is crawled."""
     web, other = site(webs, 20), site(webs, 20, "127.0.0.2")
 
     result = await crawl(Pausing, start_urls=[web.url + "/", other.url + "/"])

@@ -65,7 +65,7 @@ class Recipe:
 
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
-    """Make recipes, in a folder of their own; what they import is forgotten afterwards."""
+    """Make recipes, in a folder of their own; forget their imports afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     before = dict(sys.modules)
@@ -236,7 +236,7 @@ async def test_a_site_pauses_for_all_proxies(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_files_wait_for_their_site(recipe, webs, tmp_path):
-    """The site is down for a minute: all files arrive, and nothing was sent meanwhile."""
+    """The site is down for a minute: all files arrive; nothing is sent meanwhile."""
     web = site(webs, 5)
     web.refuse = closed = Closed(60, after=1, retry_after="60", robots_too=False)
     papers = recipe("files", papers=web.url)
@@ -290,7 +290,7 @@ async def test_pages_of_a_browser_wait_too(recipe, webs):
 @NEEDS_REDIS
 @ensureDeferred
 async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_path):
-    """A start URL that is pushed while a paused site has requests is crawled meanwhile."""
+    """A start URL pushed while a paused site has requests is crawled meanwhile."""
     redis = pytest.importorskip("redis")
     pytest.importorskip("scrapy_redis")
     web, other = site(webs, 6), site(webs, 3, "127.0.0.2")
@@ -317,28 +317,37 @@ async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_pat
 @TURNED
 @ensureDeferred
 async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path):
-    """Pages that a file refuses are not asked for, those that refuse give nothing; all
-    is noted.
-    """
+    """Refused pages are not fetched or give no items, and each decision is a line."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(
         b"User-agent: *\nContent-Usage: /page/0 train-ai=n\n"
     )
     web.pages["/page/1"].headers["TDM-Reservation"] = "1"
     texts = recipe("training", texts=web.url)
+    texts.module("decisions")
     run = await crawl(texts.spider("texts"), texts.settings())
     assert run.urls() == [f"{web.url}/", f"{web.url}/page/2"]
     assert web.asked("/page/0") == 0
     assert len(run.logged("Not taken: ")) == 2
-    noted = re.findall(r'"event":"(\w+)"', (tmp_path / "ledger.jsonl").read_text())
-    assert sorted(noted) == [*["fetched"] * 3, *["items"] * 3, "not_fetched"]
+    lines = (tmp_path / "decisions.jsonl").read_text().splitlines()
+    written = [json.loads(line) for line in lines]
+    header = "train-ai disallowed by tdm-reservation: 1 (header)"
+    rule = (
+        "train-ai disallowed by Content-Usage: /page/0 train-ai=n (robots.txt line 2)"
+    )
+    assert Counter((one["event"], one["statement"]) for one in written) == {
+        ("fetched", "None"): 2,
+        ("fetched", header): 1,
+        ("item dropped", header): 1,
+        ("not fetched", rule): 1,
+    }
     (shown,) = re.findall(r"    (grep .*)", page("recipes/training"))
     shown = shown.replace("https://texts.example.com/poem", f"{web.url}/page/2")
     _, _, wanted, file = shlex.split(shown)
     found = [
         line for line in (tmp_path / file).read_text().splitlines() if wanted in line
     ]
-    assert [json.loads(line)["event"] for line in found] == ["fetched", "items"]
+    assert [json.loads(line)["event"] for line in found] == ["fetched"]
 
 
 @ensureDeferred

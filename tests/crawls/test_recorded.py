@@ -36,7 +36,7 @@ class Counting:
 
 
 class Bucket:
-    """Refuses what does not fit into a bucket that drains at so many requests a second."""
+    """Refuses what overflows a bucket that drains at so many requests a second."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate, self._burst = rate, burst
@@ -72,7 +72,7 @@ async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
 
 @ensureDeferred
 async def test_all_of_a_crawl_is_in_its_record(webs):
-    """Pages, what is forbidden, refusals, a pause, robots.txt, sitemaps, tags, times."""
+    """Pages, what is forbidden, refusals, a pause, robots.txt, sitemaps, tags."""
     web, other = site(webs, 20), site(webs, 5, "127.0.0.2")
     web.pages["/"] = html(
         "/private/a", "/private/b", "/gone", *(f"/page/{n}" for n in range(20))
@@ -142,7 +142,7 @@ async def test_a_pace_is_recorded_without_watching(webs):
 
 @ensureDeferred
 async def test_pages_are_counted_that_heed_no_pause(webs):
-    """``dont_pause`` changes nothing of that; robots.txt and other files are no pages."""
+    """``dont_pause`` changes nothing of that; robots.txt and such are no pages."""
     web = site(webs, 2)
 
     class Heedless(LinksSpider):

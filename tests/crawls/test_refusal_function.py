@@ -198,7 +198,7 @@ def recipe(tmp_path, monkeypatch) -> dict[str, object]:
 @ensureDeferred
 @pytest.mark.parametrize("kind", ANSWERS)
 async def test_the_recipe_does_what_it_says(webs, kind, recipe):
-    """As it stands in the document; and a site without such marks is crawled as ever."""
+    """As it stands in the document; a site without such marks is unaffected."""
     web = site(webs, 30, delay=0.05)
     web.pages["/page/3"] = html(title="You are in line for a captcha")
     web.refuse = Refusing(web, 10, 50, ANSWERS[kind])

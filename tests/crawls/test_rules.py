@@ -7,16 +7,15 @@ from itertools import count
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
 from scrapy.http import TextResponse
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from webs import Answer, html
-
-from scrapy_mandelbot import OutcomeKind
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -232,7 +231,7 @@ async def test_mandelbot_each_site_has_its_own_file(webs):
 
 @ensureDeferred
 async def test_one_fetch_shared_and_one_request_of_an_unknown_site(webs):
-    """A slow robots.txt holds one place, not all: the other requests stay in the queue."""
+    """A slow robots.txt holds one place, not all: the rest stays in the queue."""
     slow, quick = site(webs, 0), site(webs, 20, "127.0.0.2")
     for number in range(30):
         slow.pages[f"/start/{number}"] = html()

@@ -15,9 +15,9 @@ from math import inf
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.answers import retry_after
 from webs import Answer, html, site
 
-from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -118,7 +118,7 @@ async def test_a_refusals_cookie_goes_into_the_jar_of_its_request(webs):
 
 
 def by_its_clock(ahead: float, form):
-    """Return a refusal that ends 8 s later, by a clock that is so many seconds ahead."""
+    """Return a refusal that ends 8 s later, by a clock that is ahead."""
 
     def refuse(until):
         now = TIME.now() + ahead
@@ -345,12 +345,17 @@ CHALLENGES = [
     Answer(b"prove it", 503, {"cf-mitigated": "challenge"}),
     Answer(b"prove it", 429, {"cf-mitigated": "challenge", "Retry-After": "5"}),
     Answer(b"prove it", 403, {"cf-mitigated": "challenge", "Retry-After": "5"}),
+    Answer(b"", 202, {"x-amzn-waf-action": "challenge"}),
+    Answer(b"", 405, {"x-amzn-waf-action": "captcha"}),
+    Answer(b"pay", 401, {"WWW-Authenticate": "License"}),
 ]
 
 
 @ensureDeferred
 @pytest.mark.parametrize(
-    "answer", CHALLENGES, ids=["403", "503", "429", "403-with-a-time"]
+    "answer",
+    CHALLENGES,
+    ids=["403", "503", "429", "403-with-a-time", "202", "405", "401"],
 )
 async def test_the_mark_of_a_challenge_decides_not_its_status(webs, answer):
     """Waiting does not clear it: no pause, no growing probes, and no page is tried

@@ -1,4 +1,4 @@
-"""A project's own scheduler, which knows nothing of sites, with paused sites passed by."""
+"""A project's own scheduler, which knows nothing of sites, skips paused sites."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_what_a_scheduler_without_a_length_holds_counts(webs):
 @ensureDeferred
 @pytest.mark.usefixtures("loop_is_turned")
 async def test_around_scrapys_own_each_request_is_counted_once(webs, tmp_path):
-    """Over a refusal, a run that ends early, and one that takes up what that has left."""
+    """Over a refusal, a run that ends early, and one that resumes its requests."""
     web = site(webs, 5)
     web.refuse = Closed(10**6, after=3, retry_after="1")
     settings = {

@@ -6,12 +6,16 @@ fails, and when.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from scrapy.signals import request_reached_downloader
 from scrapy.spidermiddlewares.httperror import HttpError
 from webs import Answer, Closed, Web, html, site
 
 from scrapy_mandelbot import SitePausedError
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -19,7 +23,7 @@ DEAD = [f"/dead/{number}" for number in range(20)]
 
 
 def shop(webs, well: int, *, first: str = "well") -> Web:
-    """Serve pages that are well in two sections, and those of a third that answer 503."""
+    """Serve pages that are well in two sections, and 503s in a third."""
     web = webs()
     good = [f"/shelf{number % 2}/{number}" for number in range(well)]
     # The queue is last in, first out.
@@ -53,9 +57,10 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
 
     assert len(result.items) == len(set(result.urls())) == 61
     assert failed(result) == sorted(web.url + path for path in DEAD)
+    assert all(web.asked(path) for path in DEAD), "each is sent before it fails"
     began = web.hits[0].at
     assert max(hit.at for hit in web.hits if hit.path.startswith("/shelf")) < began + 30
-    assert result.seconds < 600, "some six minutes"
+    assert result.seconds < 600, "some six minutes, and each once"
     assert result.stats["mandelbot/pause/sections"] == 1
     assert result.stats["mandelbot/pause/sections_given_up"] == 1
     assert "mandelbot/pause/given_up" not in result.stats
@@ -135,6 +140,56 @@ async def test_a_second_outage_that_names_its_time_is_kept_to(webs):
     second = [hit.at for hit in web.hits if hit.status == 503][1]
     assert not [hit for hit in web.hits if second + 0.05 < hit.at < second + 9]
     assert web.asked("/page/99") == 3
+
+
+@ensureDeferred
+async def test_of_a_site_that_is_down_for_good_each_page_is_sent_once(webs):
+    """After some two hours what was never sent goes, a second apart."""
+    web = site(webs, 30)
+    web.refuse = Closed(seconds=10**6, after=5)
+    # by the clock that pauses follow; a hit has one with other roundings
+    sent: list[float] = []
+
+    def watch(crawler):
+        def note(request):
+            if not request.url.endswith("/robots.txt"):
+                sent.append(TIME.now())
+
+        watch.note = note
+        crawler.signals.connect(note, signal=request_reached_downloader)
+
+    result = await crawl(FailuresSpider, start_urls=[web.url + "/"], before=watch)
+
+    assert len(result.items) + len(result.failures) == 31
+    for url in failed(result):
+        assert web.asked(url.removeprefix(web.url))
+    refused = web.statuses().count(503)
+    assert all(b - a >= 1 for a, b in pairwise(sent[8 - refused :]))
+    assert 6800 < result.seconds < 7800
+    assert result.stats["mandelbot/pause/given_up"] == 1
+    assert "not refused twice are sent once more" in result.logged("Gave up http")[0]
+
+
+@ensureDeferred
+async def test_a_good_answer_to_a_final_attempt_resumes_the_site(webs):
+    """All pages that were not sent before are crawled."""
+    web = site(webs, 30)
+    closed = Closed(seconds=50, after=5)
+    web.refuse = closed
+
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"tries": 4}}  # 1, 3, 9, 27 s
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+
+    assert len(result.items) + len(result.failures) == 31
+    gone = failed(result)
+    assert 1 <= len(gone) <= 29  # refused before, or within its last 10 s or so
+    late = [hit for hit in web.hits if hit.status == 200 and hit.at > closed.began + 50]
+    assert len(late) == len(set(late_paths(late))), "once each"
+    assert result.stats["mandelbot/pause/resumed"] == 1
+
+
+def late_paths(hits) -> list[str]:
+    return [hit.path for hit in hits if hit.path != "/robots.txt"]
 
 
 @ensureDeferred

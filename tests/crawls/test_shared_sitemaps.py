@@ -12,7 +12,7 @@ from webs import Answer, Closed, html
 
 
 def two_sites(webs, count: int):
-    """Return two sites that cite the same sitemap, which lists so many pages of each."""
+    """Return two sites that cite the same sitemap, which lists pages of both."""
     one, two = site(webs, 1, count, "/map.xml"), site(webs, 2, count)
     cite(two, f"{one.url}/map.xml")
     one.pages["/map.xml"] = urlset(*pages(one, count), *pages(two, count))
@@ -94,7 +94,7 @@ class DropsOnce:
 
 @ensureDeferred
 async def test_what_nobody_could_tell_is_read_for_its_own_site(webs):
-    """Its robots.txt could not be had; then the spider goes there, and it is to be had."""
+    """Its robots.txt was not to be had; later the spider goes there, and it is."""
     one, two = two_sites(webs, 2)
     one.pages["/1"] = html(two.url + "/")
     one.pages["/1"].delay = 0.5

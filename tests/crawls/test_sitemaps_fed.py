@@ -1,4 +1,4 @@
-"""What sitemaps list waits on disk, is fed as the crawl has room, and outlasts the run."""
+"""What sitemaps list waits on disk, is fed as there is room, and outlasts runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_entries_wait_on_disk(webs):
 @ensureDeferred
 async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
     """A crawl that is faster than the reading waits for the rest."""
-    monkeypatch.setattr("scrapy_mandelbot.robots.sitemaps.reader._STEP", 1)
+    monkeypatch.setattr("mandelbot.sitemaps.reader._STEP", 1)
     web = shop(webs, 30, "/sitemap.xml")
     web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
@@ -111,7 +111,7 @@ FOLLOWING = SPIDER.replace(
 
 @ensureDeferred
 async def test_a_restart_goes_on_where_it_stopped(webs, job):
-    """Interrupted in the middle of a sitemap: over both runs every page exactly once."""
+    """Interrupted within a sitemap: over both runs every page exactly once."""
     web = shop(webs, 400, "/a.xml", "/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300)))
     web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(300, 400)))

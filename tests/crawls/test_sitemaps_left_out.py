@@ -1,4 +1,4 @@
-"""What of a site's sitemaps is not followed: what may not be, is too much, or is older."""
+"""Sitemaps that are not followed: forbidden ones, too many, older ones."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_only_what_was_modified_since_the_last_run(webs, tmp_path):
 
 @ensureDeferred
 async def test_a_redirect_of_a_sitemap_to_a_long_url_is_not_followed(webs):
-    """Each hop doubles its URL: beyond 8 KiB it costs more than any sitemap is worth."""
+    """Each hop doubles its URL: beyond 8 KiB no sitemap is worth that."""
     web = shop(webs, 1, "/map.xml")
     paths = ["/map.xml", *("/" + "a" * 2**power for power in range(10, 16))]
     for path, target in pairwise(paths):

@@ -1,4 +1,4 @@
-"""A JOBDIR with requests of a run that followed sitemaps, resumed by one that does not."""
+"""A JOBDIR of a run that followed sitemaps, resumed by one that does not."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ EXHAUSTED = {"RateLimit-Remaining": "0", "RateLimit-Reset": "20"}
 @pytest.mark.parametrize("path", ["/page/1", "/robots.txt"])
 @ensureDeferred
 async def test_any_error_that_names_a_time_pauses_the_site(webs, status, headers, path):
-    """Whatever its status means else: nothing is requested before that time, nor lost."""
+    """Whatever its status means: nothing is requested before then, nor lost."""
     result = await refused_once(webs, path, status, headers)
     assert result.stats["mandelbot/pause/count"] == 1
 

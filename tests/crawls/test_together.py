@@ -189,7 +189,7 @@ async def test_names_that_are_refused_together_have_one_pause(webs):
 @pytest.mark.usefixtures("names_lead_here")
 @ensureDeferred
 async def test_a_name_that_is_refused_alone_holds_up_no_others(webs):
-    """Two of twenty that are down are strangers to the rest, though the address is one."""
+    """Two of twenty that are down are strangers to the rest at one address."""
     web = site(webs, 0)
     urls = pages(web, 20, 10)
     began = TIME.elapsed()

@@ -1,4 +1,4 @@
-"""Two crawls of one site at a time: of one process, or with one store and nothing else."""
+"""Two crawls of one site at a time: in one process, or with one store."""
 
 from __future__ import annotations
 

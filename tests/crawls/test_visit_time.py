@@ -134,7 +134,7 @@ async def test_within_its_visit_time_a_site_without_a_delay_runs_free(
 async def test_media_wait_for_a_visit_time_as_for_a_pause(
     webs, at_two_seconds_before, tmp_path
 ):
-    """MANDELBOT_PAUSE_OPTIONS["wait"] at most, as nobody can wait in memory for hours."""
+    """MANDELBOT_PAUSE_OPTIONS["wait"] at most: nobody waits in memory for hours."""
     web = site(webs, "", 1)
     files = site(webs, "Visit-time: 0100-0500\n", 1, "127.0.0.2")
     files.pages["/file"] = Answer(b"content")

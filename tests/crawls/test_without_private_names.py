@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 from webs import site
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.job.salvage import JobLock
+from scrapy_mandelbot.job.job_lock import JobLock
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -193,7 +193,7 @@ async def test_a_downloader_need_have_no_more_than_the_engine_calls(
 
 
 def test_every_private_name_is_taken_away():
-    """A name that is used and missing here would be one that nobody has tried without."""
+    """A name that is used and missing here is one that nobody tried without."""
     source = Path(engine.__file__).read_text()
     used = set(re.findall(r"[.\"](_[a-z][a-z_]+)\b", source))
     assert used == {"_slot", "_path_safe", "_parse"}

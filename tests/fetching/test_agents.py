@@ -10,11 +10,12 @@ import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from hypothesis import given
 from hypothesis import strategies as st
+from mandelbot import RobotTags
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 from webs import html
 
-from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
+from scrapy_mandelbot import RobotsTxtMiddleware, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
 
 URL = "https://example.com/page"
@@ -165,7 +166,7 @@ def sentence(case):
 
 @pytest.mark.parametrize("case", CASES, ids=sentence)
 def test_the_rule(case):
-    """The first that names a robot: the setting, the header, what will be the header."""
+    """The first that names a robot: the setting, the header, or its default."""
     assert Crawl.of(case.crawler()).agents.of(case.request()) == case.expected
 
 

@@ -8,20 +8,20 @@ from contextlib import suppress
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.answers.content_codings import UnreadableBodyError
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure, whole_lines
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.signals import bytes_received, headers_received
 
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.download_limits import (
     Download,
     DownloadLimits,
     TruncatedError,
     unpacked,
 )
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure, whole_lines
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack, coding):
 
 @pytest.mark.parametrize("body", [b"brotli, or anything", b"\x1f\x8b\xff" * 9])
 def test_what_cannot_be_unpacked_is_an_answer_that_was_lost(body):
-    """Its rules are unknown: it is requested again, and nothing is crawled meanwhile."""
+    """Its rules are unknown: it is asked again, and nothing is crawled."""
     with pytest.raises(UnreadableBodyError) as raised:
         unpacked(packed(body), 1_000)
     assert failure_of(raised.value) is Failure.LOST
@@ -114,7 +114,7 @@ def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock
 
 
 @ensureDeferred
-async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_it_counts(
+async def test_a_packed_answer_dropped_for_its_size_is_read_as_far_as_it_counts(
     crawler, limits
 ):
     """HttpCompressionMiddleware drops one that comes to more than twenty times what

@@ -10,13 +10,8 @@ import ssl
 
 import pytest
 import scrapy.exceptions
-from OpenSSL import SSL
-from twisted.internet import error as twisted_errors
-from twisted.python.failure import Failure as TwistedFailure
-from twisted.web._newclient import ResponseNeverReceived
-
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
-from scrapy_mandelbot.fetching.failures import (
+from mandelbot.answers.content_codings import UnreadableBodyError
+from mandelbot.answers.failures import (
     TruncatedError,
     failure_at,
     failure_of,
@@ -24,7 +19,11 @@ from scrapy_mandelbot.fetching.failures import (
     names_no_host,
     without_traceback,
 )
-from scrapy_mandelbot.politeness.outcome import Failure
+from mandelbot.answers.outcome import Failure
+from OpenSSL import SSL
+from twisted.internet import error as twisted_errors
+from twisted.python.failure import Failure as TwistedFailure
+from twisted.web._newclient import ResponseNeverReceived
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:

@@ -223,6 +223,26 @@ def test_a_good_probe_ends_it(parts):
     assert not parts.is_suspect(Page("https://example.com/shelf/2"))
 
 
+def test_fifty_final_attempts_follow_six_failed_probes_of_a_section(parts):
+    """Some six minutes; after fifty more that were refused it is over."""
+    refuse_shelf(parts)
+    answered(parts, OTHER, 5)
+    set_aside(parts, "/shelf/")
+    (section,) = parts.aside.values()
+    told = []
+    at = 1000.0
+    for number in range(56):
+        at = parts.due("/shelf/", at)
+        probe = sent(f"/shelf/{number}", 10 + number)
+        parts.let_pass(probe, at)
+        told.append(parts.probe_refused(probe, Refusal(at, "503")))
+        assert bool(section.pause.final_attempts) == (6 <= number + 1 < 56)
+        assert number != 5 or at == 1363
+    assert told == [PauseEffect.SECTION] * 6 + [None] * 49 + [PauseEffect.SECTION]
+    assert section.is_over()
+    assert parts.due("/shelf/", at) == at, "its requests come, and fail"
+
+
 # Pages.
 
 

@@ -307,12 +307,109 @@ def test_an_endless_pause_can_be_printed(pause):
     assert "until 9999-12-31 23:59:59 UTC" in repr(pause)
 
 
+# Final attempts: what was never sent is sent once each.
+
+
+def given_up_with_attempts(pause: Pause, now: float = 200.0) -> Pause:
+    """Fail all probes of a site that has answered well in this run."""
+    probing(pause)
+    for _ in range(LAW.tries):
+        pause.take(Fact.SENT, now)
+        effect = pause.take(
+            Fact.PROBE_REFUSED, now, Refusal(now, "503"), has_served=True
+        )
+    assert effect is PauseEffect.LAST_ATTEMPTS
+    assert pause.final_attempts == 50
+    return pause
+
+
 def send_and_fail(
     pause: Pause, now: float, retry_after: float | None = None
 ) -> PauseEffect | None:
     pause.take(Fact.SENT, now)
     refusal = Refusal(now, "503", retry_after)
     return pause.take(Fact.PROBE_REFUSED, now, refusal, has_served=True)
+
+
+def test_a_site_that_has_served_gets_final_attempts(pause):
+    """One request at a time, a second apart; nothing else passes."""
+    given_up_with_attempts(pause)
+    assert pause.state is PauseState.GIVEN_UP
+    assert not pause.is_given_up
+    assert not pause.is_passable
+    for number in range(1, 4):
+        due = pause.due(200)
+        assert due == 200 + number
+        pause.take(Fact.SENT, due)
+        assert not pause.awaits_probe
+        assert pause.due(10**9) == inf
+        assert refuse(pause, due, fact=Fact.PROBE_REFUSED) is None
+    assert "given up after 7 failed probes, 47 final attempts left" in repr(pause)
+
+
+def test_a_time_that_the_refusal_of_a_final_attempt_names_is_kept(pause):
+    """No sooner than the server says, up to a day."""
+    given_up_with_attempts(pause)
+    send_and_fail(pause, 200, 30.0)
+    assert pause.due(200) == 230
+    send_and_fail(pause, 230, 10.0**9)
+    assert pause.due(230) == 230 + 86_400
+
+
+@pytest.mark.parametrize("is_under_way", [False, True])
+def test_final_attempts_wait_for_the_time_that_a_late_refusal_names(
+    pause, is_under_way
+):
+    """The refusal of a request that was sent before the site was given up."""
+    given_up_with_attempts(pause)
+    if is_under_way:
+        pause.take(Fact.SENT, 201)
+    assert refuse(pause, 201.5, retry_after=40.0) is PauseEffect.PROLONGED
+    assert refuse(pause, 201.5) is None, "one that names none says nothing"
+    if is_under_way:
+        refuse(pause, 202, fact=Fact.PROBE_REFUSED)
+    assert pause.due(202) == 241.5
+
+
+def test_one_good_answer_to_a_final_attempt_resumes_the_site(pause):
+    """The site is well after all: all others go on."""
+    given_up_with_attempts(pause)
+    pause.take(Fact.SENT, 201)
+    assert pause.take(Fact.PROBE_ANSWERED, 201) is PauseEffect.RESUMED
+    assert pause.is_open
+    assert pause.failed_probes == 0
+
+
+def test_a_final_attempt_without_an_answer_is_not_counted(pause):
+    """The next one goes at once."""
+    given_up_with_attempts(pause)
+    pause.take(Fact.SENT, 201)
+    pause.take(Fact.PROBE_LOST, 202)
+    assert pause.due(202) == 202
+    assert pause.failed_probes == LAW.tries
+
+
+def test_no_final_attempts_are_left_after_fifty_refusals(pause):
+    """A queue of ten thousand is not ten thousand knocks."""
+    given_up_with_attempts(pause)
+    effect = [send_and_fail(pause, 200 + number) for number in range(50)]
+    assert effect == [None] * 49 + [PauseEffect.GAVE_UP]
+    assert pause.is_given_up
+
+
+def test_a_site_that_never_served_gets_no_final_attempts(pause):
+    """Nor does a site whose requests stay in the queue for the next run."""
+    probing(pause)
+    for _ in range(LAW.tries):
+        effect = fail_probe(pause)
+    assert effect is PauseEffect.GAVE_UP
+    kept = Pause(PausePolicy(tries=1, asks_once=False))
+    kept.take(Fact.REFUSED, 0, Refusal(0, "503"))
+    kept.take(Fact.SENT, 1)
+    assert (
+        kept.take(Fact.PROBE_REFUSED, 1, Refusal(1, "503"), has_served=True)
+        is PauseEffect.GAVE_UP
+    )
 
 
 def test_it_is_told_when_a_site_is_given_up(pause):
@@ -333,5 +430,5 @@ def test_it_is_told_when_a_site_is_given_up(pause):
     assert told == sorted(told, reverse=True), "it may be sooner, and never later"
     assert told[-1] == 6880
     slow.take(Fact.SENT, 6880)
-    effect = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"))
-    assert effect is PauseEffect.GAVE_UP
+    effect = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
+    assert effect is PauseEffect.LAST_ATTEMPTS

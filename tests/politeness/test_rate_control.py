@@ -230,5 +230,6 @@ def test_what_is_written_down_of_a_run_is_bounded():
     for number in range(10_000):
         rate_control.good(float(number), float(number))
         rate_control.refused(float(number), float(number))
-    assert len(rate_control._good) == len(rate_control._came) == 2_000
-    assert len(rate_control._refused) == 100
+    run = rate_control._run
+    assert len(run.good) == len(run.came) == 2_000
+    assert len(run.refused) == 100

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
@@ -28,7 +29,6 @@ from scrapy_mandelbot.politeness.probe import (
 )
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -61,7 +61,7 @@ def serve(site: Site, pages: int = 40) -> None:
 def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
     assert site.due(now) <= now
     flight = flight_to(site, path)
-    site.hand_out(flight, now, as_scout=scout)
+    site.handed_out(flight, now, as_scout=scout)
     return flight
 
 
@@ -102,7 +102,7 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     assert site.as_text() == "its rules are being found out"
     assert not site.is_shut(100), "it is being asked"
     assert scout.settle(100, Purpose.RULES)
-    site.look_anew()
+    site.recheck()
     assert site.is_plain
     scout = hand_out(site, 100, scout=True)
     assert site.ended(scout, 101), "the others may go"
@@ -214,7 +214,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     assert site.due(100) == inf
     assert site.decide(100).wait not in FOR_A_TIME
     scout.settle(102, Purpose.RULES)
-    site.look_anew()
+    site.recheck()
     follow(site, Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.decide(104).wait in FOR_A_TIME
@@ -230,7 +230,7 @@ def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
     site.pacer.resumes_at = 160.0
     assert site.pacer.restore(longest=60.0, now=100)
-    site.look_anew()
+    site.recheck()
     assert site.due(100) == 160
     assert not site.pacer.restore(longest=60.0, now=100)
     follow(site, Pace(5.0), inf, 100)
@@ -310,7 +310,7 @@ def set_shelf_aside(site: Site) -> PauseEffect | None:
     """
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
-        site.hand_out(page, 100, as_scout=False)
+        site.handed_out(page, 100, as_scout=False)
     for number, page in enumerate(pages):
         site.refused(page, b"%d" % number, Refusal(100.0, "503"))
         site.ended(page, 100)
@@ -347,7 +347,7 @@ def test_a_section_alone_is_set_aside(site):
 
 
 def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
-    """Its own probes lengthen its own pause, until it is given up."""
+    """Its own probes lengthen its own pause, until final attempts are left."""
     set_shelf_aside(site)
     told = []
     for _ in range(2):
@@ -357,9 +357,13 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
         site.ended(probe, at)
         assert site.due(at) == at
     assert told == [PauseEffect.SECTION] * 2
-    assert site.faults.is_over("/shelf/")
-    assert site.is_given_up_for(flight_to(site, "/shelf/10"))
-    assert not site.is_given_up_for(flight_to(site, "/other"))
+    assert site.faults.aside["/shelf/"].pause.final_attempts == 50
+    at = site.faults.due("/shelf/", 112)
+    refused = flight_to(site, "/shelf/9")
+    unsent = flight_to(site, "/shelf/10")
+    assert site.is_given_up_for(refused, b"9")
+    assert not site.is_given_up_for(unsent, b"10")
+    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
 
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
@@ -470,8 +474,29 @@ def test_what_was_refused_lets_others_go_first(site):
     assert site.may_go_at(b"other")[0] == 0
 
 
+def test_each_request_gets_one_final_attempt(site):
+    """Not what was refused twice; a limit may have refused it once."""
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100)
+    for _ in range(2):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"two", Refusal(at, "503"))
+        site.ended(probe, at)
+    assert not site.pause.is_given_up
+    assert site.is_given_up_for(flight_to(site), b"two")
+    for page in (b"one", b"never sent"):
+        assert not site.is_given_up_for(flight_to(site), page)
+        at = site.due(at)
+        last = hand_out(site, at)
+        site.refused(last, page, Refusal(at, "503"))
+        site.ended(last, at)
+        assert site.is_given_up_for(flight_to(site), page)
+    assert not site.pause.is_given_up
+
+
 def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
-    """One that never was comes before."""
+    """One that was never refused comes first, also among final attempts."""
     pages = [Page(f"{site.name}/{number}") for number in range(3)]
     site.answered(hand_out(site, 99), 99, b"")
     refuse(site, 100, b"2")
@@ -480,6 +505,8 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
         probe = hand_out(site, at)
         site.refused(probe, b"%d" % number, Refusal(at, "503"))
         site.ended(probe, at)
+    assert looked_through(site) > 1
+    assert site.pause.final_attempts
 
     def fingerprint_of(page):
         return page.url.rpartition("/")[2].encode()
@@ -537,7 +564,7 @@ def test_a_pause_that_is_reset_is_as_at_first(site):
     refuse(site, 100)
     hand_out(site, 101)
     site.pause.reset()
-    site.look_anew()
+    site.recheck()
     assert site.is_plain
     assert site.pause.probe is None
     assert refuse(site, 102) is PauseEffect.PAUSED
@@ -592,7 +619,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
         site.pause_as_peer(Refusal(100, "503", 3))
     assert site.due(100) == 103
     probe = flight_to(site)
-    site.hand_out(probe, 103, as_scout=False)
+    site.handed_out(probe, 103, as_scout=False)
     assert site.due(103.5) == inf
     assert site.answered(probe, 104, b"") is PauseEffect.RESUMED
     site.ended(probe, 104)
@@ -609,22 +636,22 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert site.faults.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
     assert site.faults.of(page.request).is_reported
-    site.hand_out(page, 130, as_scout=False)
+    site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
     later = site.faults.due("/shop/", 131)
-    site.hand_out(probe, later, as_scout=False)
+    site.handed_out(probe, later, as_scout=False)
     assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION
     assert not list(site.left())
 
 
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
-    site = Site("https://example.com", PausePolicy())
+    site = Site("https://example.com", PausePolicy(asks_once=False))
     site.restore(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
-    site.hand_out(page, 130, as_scout=False)
+    site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert not list(site.left())
 
@@ -642,7 +669,7 @@ def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(
     assert not site.pause.is_given_up
     assert 130 <= site.pause.gives_up_at < inf
     probe = flight_to(site)
-    site.hand_out(probe, 130, as_scout=False)
+    site.handed_out(probe, 130, as_scout=False)
     if is_well:
         assert site.answered(probe, 131, b"") is PauseEffect.RESUMED
     else:
@@ -658,7 +685,7 @@ def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_wel
     site = Site("https://example.com", PausePolicy())
     site.restore(100, LeftPause(130, "503", 1, "/shop/"))
     probe = flight_to(site, "/shop/1")
-    site.hand_out(probe, 130, as_scout=False)
+    site.handed_out(probe, 130, as_scout=False)
     assert [section.path for section in site.faults.give_up("enough")] == ["/shop/"]
     if is_well:
         assert site.answered(probe, 131, b"1") is None
@@ -677,7 +704,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
         site.restore(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
     assert site.due(100) == site.faults.due("/a/", 100) == 100
-    site.hand_out(flight_to(site), 100, as_scout=False)
+    site.handed_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
 

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 
 from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 
@@ -45,9 +44,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.scouts: set[Flight] = set()
         self.probes: set[Flight] = set()
 
-    def passed(self, flight: Flight, before: PauseState) -> None:
+    def passed(self, flight: Flight, *, is_probe: bool) -> None:
         """Note that a flight was let pass, perhaps as the probe."""
-        if before is PauseState.PAUSED:
+        if is_probe:
             self.probes.add(flight)
             assert flight is self.site.pause.probe
 
@@ -74,13 +73,14 @@ class AnyOrder(RuleBasedStateMachine):
             return
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
-        flight, before = flight_to(self.site, path), self.site.pause.state
+        flight = flight_to(self.site, path)
+        is_probe = self.site.pause.awaits_probe
         section = self.site.faults.of(flight.request)
         if section is not None and section.due(self.now) > self.now:
             return
-        self.site.hand_out(flight, self.now, as_scout=as_scout)
+        self.site.handed_out(flight, self.now, as_scout=as_scout)
         self.flights.append(flight)
-        self.passed(flight, before)
+        self.passed(flight, is_probe=is_probe)
         if as_scout:
             self.scouts.add(flight)
         else:
@@ -90,7 +90,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(path=PATHS)
     def one_comes_from_elsewhere(self, path: str) -> None:
         """It goes when the site is due, and no sooner."""
-        due, before = self.site.due(self.now), self.site.pause.state
+        due = self.site.due(self.now)
+        is_probe = self.site.pause.awaits_probe
         flight = flight_to(self.site, path)
         admission = admit(self.site, flight, self.now)
         if self.site.scout is None:
@@ -98,7 +99,7 @@ class AnyOrder(RuleBasedStateMachine):
         if admission is GO:
             self.site.sent(flight, self.now)
             self.flights.append(flight)
-            self.passed(flight, before)
+            self.passed(flight, is_probe=is_probe)
 
     @precondition(lambda self: self.flights)
     @rule(number=NUMBERS)
@@ -125,7 +126,7 @@ class AnyOrder(RuleBasedStateMachine):
     def the_rules_are_known(self) -> None:
         if self.site.scout is not None:
             self.site.scout.settle(self.now, Purpose.RULES)
-            self.site.look_anew()
+            self.site.recheck()
         self.scouts.clear()
 
     @rule(seconds=st.sampled_from([0.5, 10.0]))
@@ -228,7 +229,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.now = site.due(self.now)
             assert isfinite(self.now)
             flight = flight_to(site, "/other")
-            site.hand_out(flight, self.now, as_scout=False)
+            site.handed_out(flight, self.now, as_scout=False)
             assert admit(site, flight, self.now) is GO
             site.sent(flight, self.now)
             self.now += 0.5
@@ -237,7 +238,7 @@ class AnyOrder(RuleBasedStateMachine):
         for section in list(site.faults.aside.values()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
-            site.hand_out(flight, self.now, as_scout=False)
+            site.handed_out(flight, self.now, as_scout=False)
             was_over = section.is_over()
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)

@@ -81,7 +81,7 @@ def test_pages_that_no_link_leads_to_may_arrive(crawl):
     ],
 )
 def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
-    """One request more on the demo web than the crawl reports makes a comparison fail."""
+    """A comparison fails if the demo web has one request more than the crawl."""
     _, _, (site,) = crawl
     site.answers[path, status] += 1
     assert broken(crawl) == fails

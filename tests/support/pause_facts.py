@@ -49,8 +49,12 @@ def _probe_answered(pause: Pause, now: float, _refusal, _has_served):
     return pause.answered(pause.probe, now) if pause.probe else None
 
 
-def _probe_refused(pause: Pause, _now: float, refusal, _has_served):
-    return pause.refused(pause.probe, refusal) if pause.probe else None
+def _probe_refused(pause: Pause, _now: float, refusal, has_served):
+    return (
+        pause.refused(pause.probe, refusal, has_served=has_served)
+        if pause.probe
+        else None
+    )
 
 
 def _probe_lost(pause: Pause, now: float, _refusal, _has_served):

@@ -98,7 +98,7 @@ def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
     assert sites.in_trouble() == [sites[name(0)]]
     site = sites[name(0)]
     probe = flight_to(site)
-    site.hand_out(probe, 200.0, as_scout=False)
+    site.handed_out(probe, 200.0, as_scout=False)
     site.answered(probe, 200.0, b"")
     sites.note_trouble(site)
     assert sites.in_trouble() == []

@@ -1,0 +1,189 @@
+"""A host that does not answer when a crawl first meets it, and does later."""
+
+from __future__ import annotations
+
+import pytest
+import scrapy
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.error import DNSLookupError
+from twisted.internet.task import deferLater
+from webs import Answer, site
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+IN_MEMORY = {"MANDELBOT_STORE": "memory"}
+
+
+def up_after(seconds, web):
+    """Return what takes a site down until so many seconds after the start."""
+
+    def before(crawler):
+        from twisted.internet import reactor
+
+        web.drop()
+        reactor.callLater(seconds, web.listen_again)
+
+    return before
+
+
+def later(seconds):
+    from twisted.internet import reactor
+
+    return maybe_deferred_to_future(deferLater(reactor, seconds, lambda: None))
+
+
+@ensureDeferred
+async def test_a_site_that_is_restarted_as_the_crawl_begins_is_crawled(webs):
+    """Connections are refused for six seconds: no page is lost."""
+    web = site(webs, 10)
+    result = await crawl(
+        LinksSpider, IN_MEMORY, start_urls=[web.url + "/"], before=up_after(6, web)
+    )
+    assert result.urls() == web.urls(10)
+    assert result.seconds < 30
+
+
+@ensureDeferred
+async def test_a_host_is_tried_for_two_minutes_while_other_sites_are_crawled(webs):
+    """It is there after 100 s: the sixth try finds it."""
+    web = site(webs, 3)
+    other = site(webs, 70, "127.0.0.2")
+    settings = {**IN_MEMORY, "MANDELBOT_CRAWL_DELAYS": {other.host: 2}}
+    urls = [web.url + "/", other.url + "/"]
+    result = await crawl(
+        LinksSpider, settings, start_urls=urls, before=up_after(100, web)
+    )
+    assert result.urls() == sorted(web.urls(3) + other.urls(70))
+    assert result.stats["mandelbot/robots/fetched"] == 7
+
+
+@ensureDeferred
+async def test_a_crawl_of_dead_hosts_alone_ends_after_the_fifth_try(webs):
+    """After waits of 1, 3, 9 and 27 s; nothing waits for the last one of 81 s."""
+    dead = [webs(f"127.0.1.{number}") for number in range(1, 4)]
+    urls = [one.url + "/" for one in dead]
+    for one in dead:
+        one.close()
+    result = await crawl(FailuresSpider, IN_MEMORY, start_urls=urls)
+    assert len(result.failures) == 3
+    assert 40 <= result.seconds < 70
+    assert result.stats["mandelbot/robots/fetched"] == 15
+    assert result.stats["mandelbot/robots/unanswered"] == 3
+
+
+@ensureDeferred
+async def test_the_last_wait_ends_with_the_other_work(webs):
+    """The other site is done after a minute, and so is the crawl."""
+    dead = webs("127.0.1.1")
+    other = site(webs, 30, "127.0.0.2")
+    urls = [dead.url + "/", other.url + "/"]
+    dead.close()
+    settings = {**IN_MEMORY, "MANDELBOT_CRAWL_DELAYS": {other.host: 2}}
+    result = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert result.urls() == other.urls(30)
+    assert len(result.failures) == 1
+    assert result.seconds < 80
+    assert result.stats["mandelbot/robots/fetched"] == 6
+
+
+class ReturnsSpider(FailuresSpider):
+    """Asks for another page of a host some time after the last one has failed."""
+
+    waits: tuple[float, ...] = ()
+
+    async def failed(self, failure):
+        super().failed(failure)
+        if len(self.failures) <= len(self.waits):
+            await later(self.waits[len(self.failures) - 1])
+            url = f"{self.start_urls[0]}page/{len(self.failures)}"
+            yield scrapy.Request(url, errback=self.failed, meta={"dont_retry": True})
+
+
+@ensureDeferred
+async def test_a_host_that_was_dead_is_asked_anew_by_later_requests(webs):
+    """It is there two minutes after its requests have failed, and is crawled."""
+    web = site(webs, 3)
+    result = await crawl(
+        ReturnsSpider,
+        IN_MEMORY,
+        start_urls=[web.url + "/"],
+        waits=(120,),
+        before=up_after(100, web),
+    )
+    assert len(result.failures) == 1
+    assert result.stats["mandelbot/robots/unanswered"] == 1
+    assert web.asked("/page/1") == 1
+
+
+@ensureDeferred
+async def test_a_dead_host_is_met_anew_five_times_at_most(webs):
+    """Then it is asked once for a request that comes five minutes later."""
+    web = site(webs, 3)
+    urls = [web.url + "/"]
+    web.drop()
+    result = await crawl(ReturnsSpider, IN_MEMORY, start_urls=urls, waits=(400.0,) * 7)
+    assert len(result.failures) == 8
+    assert result.stats["mandelbot/robots/unanswered"] == 8
+    assert result.stats["mandelbot/robots/fetched"] == 6 * 5 + 2
+
+
+@ensureDeferred
+async def test_requests_of_a_dead_host_stay_in_the_job(webs, tmp_path):
+    """The run ends as one with paused sites does, and the next run gets the pages."""
+    web = site(webs, 3)
+    other = site(webs, 3, "127.0.0.2")
+    settings = {"JOBDIR": str(tmp_path)}
+    urls = [web.url + "/", other.url + "/"]
+    web.drop()
+    first = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert first.urls() == other.urls(3)
+    assert first.failures == []
+    assert first.stats["finish_reason"] == "sites_paused"
+    said = "has never answered in this run, and its requests wait for the next run"
+    assert first.logged(f"{urls[0].rstrip('/')} {said}")
+    web.listen_again()
+    second = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert second.urls() == web.urls(3)
+    assert second.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_request_for_a_name_that_no_host_has_does_not_stay_in_the_job(tmp_path):
+    """The job would never be finished."""
+
+    class NoNames:
+        def process_request(self, request):
+            raise DNSLookupError("no results for hostname lookup: no.invalid.")
+
+    settings = {"JOBDIR": str(tmp_path), "DOWNLOADER_MIDDLEWARES": {NoNames: 960}}
+    result = await crawl(FailuresSpider, settings, start_urls=["http://no.invalid/"])
+    assert [type(one.value) for one in result.failures] == [DNSLookupError]
+    assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_host_in_a_job_is_asked_anew_by_later_requests(webs, tmp_path):
+    """Its requests left the queue neither by an error nor for good."""
+    web = site(webs, 3)
+    other = site(webs, 200, "127.0.0.2")
+    settings = {
+        "JOBDIR": str(tmp_path),
+        "MANDELBOT_CRAWL_DELAYS": {other.host: 2},
+    }
+
+    class LateSpider(LinksSpider):
+        def parse(self, response):
+            if response.url == other.url + "/page/50":
+                yield scrapy.Request(web.url + "/page/2")
+            yield from super().parse(response)
+
+    other.pages["/"] = Answer(
+        "".join(f'<a href="/page/{n}">{n}</a>' for n in range(200)).encode()
+    )
+    urls = [web.url + "/", other.url + "/"]
+    result = await crawl(
+        LateSpider, settings, start_urls=urls, before=up_after(150, web)
+    )
+    assert result.urls() == sorted(web.urls(3) + other.urls(200))
+    assert result.stats["finish_reason"] == "finished"
