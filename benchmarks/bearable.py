@@ -5,15 +5,15 @@ and a visitor of the site twice a second, who is never refused. Nothing reads a 
 The laws:
 
 law    the package's: :mod:`scrapy_mandelbot.politeness.concurrency_limit`
-off    the package without it (``MANDELBOT_PAUSE_OPTIONS = {"recovery": False}``)
+ramp   the package without it: 16 requests at once, and one more with each answer
 stock  Scrapy: two more tries at once
 auto   Scrapy with AutoThrottle as it comes: a start delay of 5 s, a target of 1
 tuned  the same, tuned: a start delay of 0.1 s, a target of 4
 
 Prints for each row and law: pages got, refusals, pages a second, the same from page 200
 on, the median and the 95th percentile of a visitor's wait in milliseconds, the median
-as times what it is in an empty site, and pages a second as a share of those without the
-law (the median over the seeds). Healthy sites bear all that the project allows: h.
+as times what it is in an empty site, and pages a second as a share of those of the
+ramp (the median over the seeds). Healthy sites bear all that the project allows: h.
 
 Usage::
 
@@ -38,8 +38,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 import laws
 from simulated_queue import SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
-
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 
 _PROCESSOR = 0.001  # seconds a request
 _NETWORK = 0.01  # seconds, there and back
@@ -282,46 +280,25 @@ class Tuned(AutoThrottle):
     target = 4.0
 
 
-class Off(SiteAndQueue):
-    """The package, without the law."""
-
-    lost = 0
-
-
 class Law(SiteAndQueue):
     """The package."""
 
     lost = 0
 
-    def __init__(self, crawl: Any) -> None:
-        super().__init__(crawl)
-        self.limit = ConcurrencyLimit.NONE
-        self.most = crawl.scenario.in_flight
 
-    def due(self, now: float) -> float:
-        return inf if self._in_flight >= self.limit.bound else super().due(now)
+class Ramp(Law):
+    """The package, with as many as a site has answered, and sixteen more."""
 
-    def sent(self, url: str, now: float) -> Any:
-        flight = super().sent(url, now)
-        is_full = self._in_flight >= min(self.limit.bound, self.most)
-        sent = self._answered + self._in_flight
-        if is_full and self.site.is_plain and sent >= FIRST:
-            if self.limit is ConcurrencyLimit.NONE:
-                self.limit = ConcurrencyLimit(self.most)
-            self.limit.full(self._answered, now, self.most)
-        return flight
+    def most_at_once(self) -> int:
+        return 16 + self._answered
 
-    def refused(
-        self, flight: Any, url: str, now: float, retry_after: float | None
-    ) -> None:
-        if self.limit is not ConcurrencyLimit.NONE:
-            self.limit.disturbed()
-        super().refused(flight, url, now, retry_after)
+    def _note_full(self, now: float) -> None:
+        pass
 
 
 LAWS: dict[str, Callable[..., Any]] = {
     "law": Law,
-    "off": Off,
+    "ramp": Ramp,
     "stock": Stock,
     "auto": AutoThrottle,
     "tuned": Tuned,
@@ -527,7 +504,7 @@ def medians(row: Row, law: str, seeds: range, pages: int) -> Figures:
 def share(row: Row, law: str, seeds: range, pages: int) -> float:
     """Return a law's pages a second as a share of those of the package without it."""
     return median(
-        figures(row, law, seed, pages).rate / figures(row, "off", seed, pages).rate
+        figures(row, law, seed, pages).rate / figures(row, "ramp", seed, pages).rate
         for seed in seeds
     )
 

@@ -8,6 +8,7 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
@@ -17,7 +18,6 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
 )
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.in_flight import InFlight
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -51,7 +51,7 @@ class SiteAndQueue:
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now
-        if self._in_flight >= InFlight.AT_FIRST + self._answered:
+        if self._in_flight >= self.most_at_once():
             return inf
         due = self.site.due(now)
         if not self._aside or due == inf:
@@ -121,8 +121,24 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
+        self._note_full(now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
+
+    def most_at_once(self) -> int:
+        """Return how many requests may be in flight."""
+        return self.site.concurrency.bound
+
+    def _note_full(self, now: float) -> None:
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
         self.site.sent(flight, now)

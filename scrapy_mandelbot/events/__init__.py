@@ -77,6 +77,13 @@ NETWORK_DOWN = _warning(
     stats=("mandelbot/network/down",),
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
+CONCURRENCY_LOWERED = Event(
+    "Limited %(site)s to %(bound)s requests at once: with %(other)s no more pages came a"
+    " second (%(other_rate).1f, and %(rate).1f with %(bound)s), and an answer took"
+    " %(times).1f times as long",
+    stats=("mandelbot/concurrency/lowered",),
+)
+CONCURRENCY_RAISED = Event("%(site)s bears %(most)s requests at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from enum import Enum
 from math import ceil, log, sqrt
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 FIRST = 8
 """Requests at once before anything is known of a site; fewer if the project says so."""
@@ -74,6 +74,22 @@ class Phase(Enum):
     RESTING = "resting"
 
 
+class Comparison(NamedTuple):
+    """Two numbers of requests at once, of which the smaller was found to be enough."""
+
+    bound: int
+    rate: float
+    """Pages a second with it."""
+    other: int
+    """The greater number."""
+    other_rate: float
+
+    @property
+    def times_as_long(self) -> float:
+        """How many times as long an answer took with the greater number."""
+        return (self.other / self.other_rate) / (self.bound / self.rate)
+
+
 class _Measurement:
     """The pages a second at one number of requests in flight, in batches."""
 
@@ -82,9 +98,7 @@ class _Measurement:
     def __init__(self, bound: int, skipped_until: int) -> None:
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
-        self.until = (
-            skipped_until  # the answer with which a batch ends, or the first begins
-        )
+        self.until = skipped_until
         self.answers = 0  # of the batches so far
         self.seconds = 0.0  # of these
         self.last = 0.0  # seconds of the last batch
@@ -141,11 +155,13 @@ class ConcurrencyLimit:
         "_more_was_last",
         "_other",
         "_reference",
+        "_reported",
         "_rest",
         "_rest_left",
         "_trial",
         "_variance",
         "bound",
+        "comparison",
         "phase",
     )
 
@@ -156,6 +172,9 @@ class ConcurrencyLimit:
         self.bound = min(FIRST, most)
         """Requests that may be in flight at once, now."""
         self.phase = Phase.STARTING
+        self.comparison: Comparison | None = None
+        """Why the bound is no greater; None: nothing has been found."""
+        self._reported = 0  # the bound that was news last; 0: the project's number
         self._trial: _Trial | None = None
         self._other = 0  # the number that `bound` is compared with, in a trial
         self._measurement = _Measurement(self.bound, 0)
@@ -171,8 +190,10 @@ class ConcurrencyLimit:
     def __repr__(self) -> str:
         return f"<{self.bound} at once, {self.phase.value}>"
 
-    def full(self, answers: int, now: float, most: int) -> None:
+    def full(self, answers: int, now: float, most: int) -> bool:
         """Note that as many requests are in flight as may be.
+
+        Returns whether it is news what the limit rests at: `comparison` says why.
 
         Args:
             answers: of the site so far, those of refused requests not counted.
@@ -188,17 +209,17 @@ class ConcurrencyLimit:
             self._held_back_by_something_else(answers)
             measurement = self._measurement
         if answers < measurement.until:
-            return
+            return False
         if measurement.began < 0.0:
             measurement.begin(answers, now)
-            return
+            return False
         difference = measurement.end_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             measurement.begin(answers, now)
-            return
+            return False
         else:
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
@@ -208,6 +229,17 @@ class ConcurrencyLimit:
             self._measurement.until = answers
         else:  # what was sent with the other number comes first
             self._measurement.until = answers + max(self.bound, self._other)
+        return self._is_news(most)
+
+    def _is_news(self, most: int) -> bool:
+        if self.phase is not Phase.RESTING:
+            return False
+        is_lowered = self.comparison is not None and self.bound < most
+        found = self.bound if is_lowered else 0
+        if found == self._reported:
+            return False
+        self._reported = found
+        return True
 
     def _lower(self, most: int) -> None:
         """Follow a project's number that was lowered during the crawl."""
@@ -265,6 +297,7 @@ class ConcurrencyLimit:
         """Double while that brings more pages; look for fewer where it does not."""
         share = self._share_brought(rate)
         if share < _STARTING_SHARE and not self._is_too_noisy():
+            self.comparison = Comparison(self._other, self._reference, self.bound, rate)
             self.bound = self._other
             self._try_fewer(self._reference)
         elif self.bound < most:
@@ -357,6 +390,7 @@ class ConcurrencyLimit:
         assert trial is not None  # noqa: S101 -- as above
         is_up = self.phase is Phase.MORE
         is_new = is_up == (chosen > min(self.bound, self._other))
+        self.comparison = self._compared(chosen, rate, trial.rate)
         if chosen != self.bound:
             rate = trial.rate
         self._measure_anew()
@@ -371,6 +405,18 @@ class ConcurrencyLimit:
             self._try_more(rate, most)
         else:
             self._try_fewer(rate)
+
+    def _compared(
+        self, chosen: int, rate: float, other_rate: float
+    ) -> Comparison | None:
+        """Return what a trial says for the number that it ends with."""
+        if chosen < max(self.bound, self._other):
+            if chosen == self.bound:
+                return Comparison(chosen, rate, self._other, other_rate)
+            return Comparison(chosen, other_rate, self.bound, rate)
+        if self.comparison is None or self.comparison.bound != chosen:
+            return None
+        return self.comparison
 
     def _go_to_rest(self) -> None:
         self.phase = Phase.RESTING

@@ -99,8 +99,9 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = (
-            self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
+        # A delay is the project's own way, or AutoThrottle's, to hold requests back.
+        self._in_flight.finds_limits = (
+            self._crawl.config.recovers and not engine.has_delays(crawler)
         )
 
         def open_queue(
@@ -439,7 +440,6 @@ class SiteQueue:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
-        first = self._at_first
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
                 round_robin.let_one_in()
@@ -459,8 +459,7 @@ class SiteQueue:
                     continue
             activity = queue.activity
             if activity and (
-                activity >= in_flight.limits[slot]
-                or activity >= first + site.tally.pages
+                activity >= in_flight.limits[slot] or activity >= site.concurrency.bound
             ):
                 in_flight.drop_lost_in(slot)
                 if self._has_enough_in_flight(site, slot):
@@ -472,13 +471,13 @@ class SiteQueue:
             return queue
 
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
-        """Return whether a slot transfers no more, or a site gets no more at first."""
+        """Return whether a slot transfers no more, or a site bears no more."""
         in_flight = self._in_flight
         if in_flight.is_full(slot):
             return True
-        if self._at_first == inf:
+        if not in_flight.finds_limits:
             return False
-        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+        return in_flight.count(site, slot) >= site.concurrency.bound
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.

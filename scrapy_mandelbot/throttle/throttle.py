@@ -59,6 +59,7 @@ class Throttle:
         self.now = clock.now
         self._now = self.now
         self._count = events_.count
+        self._emit = events_.emit
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
@@ -79,6 +80,7 @@ class Throttle:
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
+        self.in_flight.limit_found = self._limit_found
         self._leases = Leases(store, self.timers, clock.now, self.update)
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
@@ -107,6 +109,19 @@ class Throttle:
         if config.together:
             self.shared_limits = self._share_limits(config.together)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
+
+    def _limit_found(self, site: Site, most: int) -> None:
+        """Report how many requests a site bears at once, where that has changed."""
+        found = site.concurrency.comparison
+        if found is None or site.concurrency.bound >= most:
+            self._emit(events.CONCURRENCY_RAISED, site=site.name, most=most)
+            return
+        self._emit(
+            events.CONCURRENCY_LOWERED,
+            site=site.name,
+            times=found.times_as_long,
+            **found._asdict(),
+        )
 
     def _share_limits(self, mode: str) -> SharedLimits:
         from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls

@@ -235,9 +235,7 @@ async def measure(
         name: value.format(folder=own) if isinstance(value, str) else value
         for name, value in {**SETTINGS, **cell.settings}.items()
     }
-    settings["DOWNLOAD_HANDLERS"] = dict.fromkeys(
-        ["http", "https"], network.handler()
-    )
+    settings["DOWNLOAD_HANDLERS"] = dict.fromkeys(["http", "https"], network.handler())
     if addon:
         settings |= {**ADDON, "MANDELBOT_STORE": "memory", **cell.addon}
     else:

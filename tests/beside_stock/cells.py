@@ -1,4 +1,5 @@
 """All cells of the matrix."""
+
 from __future__ import annotations
 
 import faults

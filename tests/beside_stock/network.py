@@ -206,9 +206,7 @@ class Handler:
         if answer.body_takes:
             await asyncio.sleep(answer.body_takes)
         self._send(signals.bytes_received, data=body, request=request)
-        response = responsetypes.from_args(
-            headers=headers, url=request.url, body=body
-        )
+        response = responsetypes.from_args(headers=headers, url=request.url, body=body)
         return response(
             request.url,
             status=answer.status,

@@ -64,7 +64,9 @@ def gone_items(share, listing_first=False):
         return page(asked)
 
     start = pages(300, "/items/{}")
-    return World(with_robots(site, None), ["/items", *start] if listing_first else start)
+    return World(
+        with_robots(site, None), ["/items", *start] if listing_first else start
+    )
 
 
 def archive_is_gone():

@@ -234,7 +234,9 @@ def random_redirects():
         is_latest = asked.path.endswith("/latest")
         return go("/item/newest") if is_latest else page(asked)
 
-    return _world(site, [f"/item/{i}{end}" for i in range(60) for end in ("", "/latest")])
+    return _world(
+        site, [f"/item/{i}{end}" for i in range(60) for end in ("", "/latest")]
+    )
 
 
 def seats_sold():
@@ -301,9 +303,7 @@ def true_404():
     def site(asked):
         return page(asked) if asked.number % 4 == 0 else NOT_THERE
 
-    return _world(
-        site, _paths("/page/{}", 200), Checks, is_page=lambda response: True
-    )
+    return _world(site, _paths("/page/{}", 200), Checks, is_page=lambda response: True)
 
 
 def expired_to_home():
@@ -441,7 +441,9 @@ def consent_wall():
         if asked.path.startswith("/consent"):
             back = asked.path.partition("=")[2]
             return go(back, Set_Cookie="consent=1; Path=/")
-        return page(asked) if asked.sends("consent=1") else go(f"/consent?to={asked.path}")
+        return (
+            page(asked) if asked.sends("consent=1") else go(f"/consent?to={asked.path}")
+        )
 
     return _world(site, _paths("/page/{}", 60))
 
@@ -517,7 +519,9 @@ def cookie_check():
 
     def site(asked):
         is_known = asked.sends("checked=1")
-        return page(asked) if is_known else go(f"{asked.path}?c=1", Set_Cookie="checked=1")
+        return (
+            page(asked) if is_known else go(f"{asked.path}?c=1", Set_Cookie="checked=1")
+        )
 
     return _world(site, _paths("/page/{}", 40))
 
