@@ -71,12 +71,12 @@ class Crawl:
         """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
-        self.is_for_a_person = (
-            (lambda _: True) if self._is_a_command else engine.is_awaited
-        )
+        self.is_for_a_person: Callable[[Request], bool] = engine.is_awaited
         """Returns whether somebody waits for a request's answer, so that nothing may
         hang.
         """
+        if self._is_a_command:
+            self.is_for_a_person = _is_for_a_person
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         place: str | Path | None = None
@@ -238,6 +238,11 @@ class Crawl:
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
+
+
+def _is_for_a_person(_request: Request) -> bool:
+    """Return True: one of Scrapy's commands shows the answer to a person."""
+    return True
 
 
 def store_path(settings: BaseSettings, store: str) -> Path | None:

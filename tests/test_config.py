@@ -51,6 +51,8 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
+    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
+    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
     ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
     (

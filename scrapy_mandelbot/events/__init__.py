@@ -359,6 +359,9 @@ JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
+JOB_START_SKIPPED = Event(
+    "Skipped %(requests)s of start() that the job already has: %(named)s"
+)
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(
     "Stored in memory only, as it cannot be serialized (is each callback a method of"

@@ -119,6 +119,7 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
 }
 """By state and fact: the next state, and the effect. ``docs/pauses.rst`` shows it."""
 _KEEPS_PROBE = frozenset({Fact.SENT, Fact.ASKS_FOR_LONGER})
+_PASSABLE = frozenset({PauseState.OPEN, PauseState.RECOVERING})
 
 
 class Pause:
@@ -217,7 +218,7 @@ class Pause:
     @property
     def is_passable(self) -> bool:
         """Whether requests are sent, be it at the rate of a recovery."""
-        return self.state is PauseState.OPEN or self.state is PauseState.RECOVERING
+        return self.state in _PASSABLE
 
     @property
     def is_given_up(self) -> bool:
@@ -341,8 +342,9 @@ class Pause:
         if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
-            self.rate_control = RateControl(recent := tuple(recent))
-            self._is_outage = len(recent) >= _WELL
+            good = tuple(recent)
+            self.rate_control = RateControl(good)
+            self._is_outage = len(good) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
         if not is_probe:

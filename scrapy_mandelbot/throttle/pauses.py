@@ -47,13 +47,13 @@ class Pauses:
     def __init__(  # noqa: PLR0913 -- what a pause has to do with
         self,
         events_: Events,
+        *,
         sites: Sites,
         in_flight: InFlight,
         network: Network,
         put_pause: Callable[[str, StoredPause | None], None],
         now: Callable[[], float],
         update: Callable[[Site], None],
-        *,
         keeps_given_up: bool,
     ) -> None:
         self._emit = events_.emit

@@ -57,7 +57,8 @@ class Throttle:
     ) -> None:
         self._crawler = crawler
         self.now = clock.now
-        self._now = self.now
+        """Returns seconds since the epoch."""
+        self._now = clock.now
         self._count = events_.count
         self._emit = events_.emit
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
@@ -85,22 +86,22 @@ class Throttle:
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
             store,
-            self.sites,
-            self.in_flight,
-            self.timers,
-            clock.now,
-            self.update,
-            self._emit_of_peer,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            timers=self.timers,
+            now=clock.now,
+            update=self.update,
+            emit=self._emit_of_peer,
             is_paced=self.is_paced,
         )
         self.pauses = Pauses(
             events_,
-            self.sites,
-            self.in_flight,
-            self.network,
-            self.peers.put_pause,
-            clock.now,
-            self.update,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            put_pause=self.peers.put_pause,
+            now=clock.now,
+            update=self.update,
+            network=self.network,
             keeps_given_up=self.keeps_given_up,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
@@ -131,10 +132,10 @@ class Throttle:
         limits = SharedLimits(
             mode,
             self._crawler,
-            self.sites,
-            self.in_flight,
-            self.now,
-            self.update,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            now=self.now,
+            update=self.update,
         )
         self.pauses.shared_limits = limits
         return limits
@@ -185,12 +186,24 @@ class Throttle:
             self._note_leases(site)
         return decision
 
+    def decide_past_pauses(self, site: Site) -> Decision:
+        """Decide on a request that waits for no pause: only for a delay, or a hold."""
+        now = self._now()
+        due = max(site.held_until, site.pacer.due(now))
+        if due <= now:
+            return GO
+        self.timers.set(site, due)
+        return Decision(Wait.TURN, due)
+
     def _decide_by_lease(
         self, site: Site, flight: Flight | None, now: float
     ) -> Decision:
+        if not self.has_leases:
+            return GO
         # What is sent although its site is paused takes turns all the same.
-        is_probe = site.pause.awaits_probe and (flight is None or flight.keeps_pauses)
-        if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
+        heeds_pauses = flight is None or flight.keeps_pauses
+        is_probe = heeds_pauses and site.pause.awaits_probe
+        if not is_probe and not site.pacer.is_needed(now):
             return GO
         due = self._leases.due(site, now)
         if due <= now:
@@ -369,18 +382,21 @@ class Throttle:
             site.pacer.postpone(own)
 
     def _note_wait(self, site: Site, now: float) -> None:
-        if (opens := site.pacer.note_wait(now)) is not None:
-            reason = site.pacer.pace.visits_text
-            self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
-            for flight in self.waiters.of(site):  # they wait for the visit time now
-                self.waiters.release(flight, may_go=True)
+        opens = site.pacer.note_wait(now)
+        if opens is None:
+            return
+        reason = site.pacer.pace.visits_text
+        self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
+        for flight in self.waiters.of(site):  # they wait for the visit time now
+            self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self.shared_limits:
             self.shared_limits.turn_taken(site, self._now())
         if site.pacer.wanted_since is None:
             return
-        if (waited := site.pacer.end_wait(self._now())) is not None:
+        waited = site.pacer.end_wait(self._now())
+        if waited is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: Site) -> None:
@@ -397,13 +413,8 @@ class Throttle:
         """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
-        if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
-            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
-        if (
-            site.pacer.shut_since is not None
-            and (shut_for := site.pacer.end_shut(now)) is not None
-        ):
-            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
+        if site.held_until > -inf or site.pacer.shut_since is not None:
+            self._end_hold_or_shut(site, now)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
@@ -417,6 +428,17 @@ class Throttle:
             queue.site_changed(site)
         if self.shared_limits:
             self.shared_limits.updated(site)
+
+    def _end_hold_or_shut(self, site: Site, now: float) -> None:
+        """Report the end of a manual hold, and the begin of a visit time."""
+        held_for = site.end_hold(now)
+        if held_for is not None:
+            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
+        if site.pacer.shut_since is None:
+            return
+        shut_for = site.pacer.end_shut(now)
+        if shut_for is not None:
+            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
 
     def _look(self, site: Site) -> None:
         """Remove requests that ended unnoticed while others wait for them."""
