@@ -375,6 +375,9 @@ class Site:
         else:
             pause.released(flight, refusal.now)
             effect = PauseEffect.SET_ASIDE if section is None else None
+            rates = pause.rate_control
+            if rates is not None and rates.counts and faults.are_all_alone():
+                rates.forget_limit()
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news

@@ -31,6 +31,7 @@ from scrapy_mandelbot.politeness import (
 )
 
 FEW = range(1000, 1003)
+SEVERAL_GROUPS = "5 dead of 5,000, flat"
 MANY = range(1100, 1120)
 
 
@@ -169,6 +170,41 @@ def test_all_pages_come(name):
     for one in crawled(name, FEW):
         assert one.got == one.gettable
         assert one.failed_unsent == 0
+
+
+# Seconds until the last good page, at most, with 4, 5 and 6 in flight.
+FEW_IN_FLIGHT = {
+    "22 dead, path": (6, 6, 6),
+    "22 dead, flat": (30, 40, 40),
+    "111 dead, path": (6, 6, 6),
+    "111 dead, by turns": (15, 15, 15),
+    "111 dead, flat": (110, 100, 95),
+    "30 dead first": (6, 6, 6),
+    "5 dead of 5,000, flat": (85, 75, 65),
+    "111 dead, inner path": (6, 6, 6),
+    "111 dead, inner query": (6, 6, 6),
+    "300 dead, flat": (1800, 1800, 1400),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "seconds"),
+    [
+        pytest.param(
+            name,
+            most,
+            seconds,
+            marks=[pytest.mark.slow] * (name not in {"22 dead, flat", SEVERAL_GROUPS}),
+        )
+        for name, each in FEW_IN_FLIGHT.items()
+        for most, seconds in zip((4, 5, 6), each, strict=True)
+    ],
+)
+def test_dead_pages_are_no_limit_however_few_are_in_flight(name, most, seconds):
+    """They may be refused in several groups, as by a bucket that is full."""
+    for one in crawled(f"{name}, {most} in flight", FEW):
+        assert one.got == one.gettable
+        assert one.last_good <= seconds
 
 
 GOT = {
