@@ -39,6 +39,8 @@ import laws
 from simulated_queue import SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
 
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
+
 _PROCESSOR = 0.001  # seconds a request
 _NETWORK = 0.01  # seconds, there and back
 _VISITS = 0.5  # seconds between two
@@ -280,20 +282,28 @@ class Tuned(AutoThrottle):
     target = 4.0
 
 
-class Law(SiteAndQueue):
-    """The package."""
+class Ramp(SiteAndQueue):
+    """The package as it comes."""
 
     lost = 0
 
 
-class Ramp(Law):
-    """The package, with as many as a site has answered, and sixteen more."""
+class Law(Ramp):
+    """The package with ``MANDELBOT_CONCURRENCY = "measured"``."""
 
     def most_at_once(self) -> int:
-        return 16 + self._answered
+        return self.site.concurrency.bound
 
     def _note_full(self, now: float) -> None:
-        pass
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
 
 
 LAWS: dict[str, Callable[..., Any]] = {

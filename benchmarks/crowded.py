@@ -35,9 +35,9 @@ VARIANTS = {
         "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,
     },
     "mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
-    "mandelbot, fixed": {
+    "mandelbot, measured": {
         "ADDONS": {"scrapy_mandelbot.Addon": 500},
-        "MANDELBOT_PAUSE_OPTIONS": {"recovery": False},
+        "MANDELBOT_CONCURRENCY": "measured",
     },
 }
 LONGEST = 120  # seconds of a crawl

@@ -8,7 +8,6 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
@@ -18,6 +17,7 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
 )
 from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.throttle.in_flight import InFlight
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -127,18 +127,10 @@ class SiteAndQueue:
 
     def most_at_once(self) -> int:
         """Return how many requests may be in flight."""
-        return self.site.concurrency.bound
+        return InFlight.AT_FIRST + self._answered
 
     def _note_full(self, now: float) -> None:
-        site = self.site
-        most = self.crawl.scenario.in_flight
-        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
-            return
-        if site.concurrency is ConcurrencyLimit.NONE:
-            if self._answered + self._in_flight < FIRST:
-                return
-            site.concurrency = ConcurrencyLimit(most)
-        site.concurrency.full(self._answered, now, most)
+        """Note that one more is in flight."""
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
         self.site.sent(flight, now)

@@ -78,12 +78,11 @@ NETWORK_DOWN = _warning(
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 CONCURRENCY_LOWERED = Event(
-    "Limited %(site)s to %(bound)s requests at once: with %(other)s no more pages came a"
-    " second (%(other_rate).1f, and %(rate).1f with %(bound)s), and an answer took"
-    " %(times).1f times as long",
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a second"
+    " (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times as long",
     stats=("mandelbot/concurrency/lowered",),
 )
-CONCURRENCY_RAISED = Event("%(site)s bears %(most)s requests at once again")
+CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -106,8 +107,12 @@ class SiteQueue:
         self._in_flight = self._throttle.in_flight
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
         self._in_flight.finds_limits = (
-            self._crawl.config.recovers and not engine.has_delays(crawler)
+            self._crawl.config.concurrency == "measured"
+            and not engine.has_delays(crawler)
         )
+        self._at_first = inf
+        if self._crawl.config.recovers:
+            self._at_first = self._in_flight.AT_FIRST
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -455,10 +460,12 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_queue(self) -> SubQueue | None:
+    def _next_queue(self) -> SubQueue | None:  # noqa: C901 -- no call more for a page
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
+        is_measured = in_flight.finds_limits
+        first = self._at_first
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
                 round_robin.let_one_in()
@@ -475,9 +482,10 @@ class SiteQueue:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
                 continue
             activity = queue.activity
-            if activity and (
-                activity >= in_flight.limits[slot] or activity >= site.concurrency.bound
-            ):
+            enough = first + site.tally.pages
+            if is_measured:
+                enough = site.concurrency.bound
+            if activity and (activity >= in_flight.limits[slot] or activity >= enough):
                 in_flight.drop_lost_in(slot)
                 if self._has_enough_in_flight(site, slot):
                     round_robin.step_out(queue, until_an_end=True)
@@ -492,9 +500,11 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.is_full(slot):
             return True
-        if not in_flight.finds_limits:
+        if in_flight.finds_limits:
+            return in_flight.count(site, slot) >= site.concurrency.bound
+        if self._at_first == inf:
             return False
-        return in_flight.count(site, slot) >= site.concurrency.bound
+        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
     def _decide(self, queue: SubQueue) -> Decision:
         """Decide on the next request of a sub-queue."""

@@ -168,6 +168,9 @@ class InFlight:
     this class.
     """
 
+    AT_FIRST = 16
+    """Requests in flight to a site that has not answered any yet."""
+
     def __init__(
         self,
         crawler: Crawler,
@@ -314,6 +317,15 @@ class InFlight:
         most = engine.slot_concurrency(self._crawler, slot)
         self.limits[slot] = most  # it may have changed since
         return len(flights) >= most
+
+    def in_slow_start(self, site: Site) -> int:
+        """Return how many requests a site may have in flight by what it has answered.
+
+        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681,
+        section 3.1): nobody knows yet what its limit is.
+        """
+        tally = site.tally
+        return self.AT_FIRST + tally.pages + tally.others + tally.cached
 
     def _note_full(self, site: Site, slot: str, most: float) -> None:
         """Let a site's limit know that as many requests are in flight as it allows."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import events
@@ -115,13 +116,17 @@ class Throttle:
         """Report how many requests a site bears at once, where that has changed."""
         found = site.concurrency.comparison
         if found is None or site.concurrency.bound >= most:
-            self._emit(events.CONCURRENCY_RAISED, site=site.name, most=most)
+            at_once = counted(most, "request")
+            self._emit(events.CONCURRENCY_RAISED, site=site.name, at_once=at_once)
             return
         self._emit(
             events.CONCURRENCY_LOWERED,
             site=site.name,
-            times=found.times_as_long,
-            **found._asdict(),
+            at_once=counted(found.bound, "request"),
+            now_rate=f"{found.rate:.1f}",
+            other=found.other,
+            other_rate=f"{found.other_rate:.1f}",
+            times=f"{found.times_as_long:.1f}",
         )
 
     def _share_limits(self, mode: str) -> SharedLimits:
