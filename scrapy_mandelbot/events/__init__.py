@@ -77,6 +77,12 @@ NETWORK_DOWN = _warning(
     stats=("mandelbot/network/down",),
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
+CONCURRENCY_LOWERED = Event(
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a second"
+    " (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times as long",
+    stats=("mandelbot/concurrency/lowered",),
+)
+CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
