@@ -78,8 +78,9 @@ NETWORK_DOWN = _warning(
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 CONCURRENCY_LOWERED = Event(
-    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a second"
-    " (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times as long",
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a"
+    " second (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times"
+    " as long",
     stats=("mandelbot/concurrency/lowered",),
 )
 CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
@@ -364,8 +365,8 @@ JOB_RESUMED = Event(
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_HAD_FINISHED = Event(
-    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not sent"
-    " again: use a new JOBDIR for a new crawl"
+    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not"
+    " sent again: use a new JOBDIR for a new crawl"
 )
 JOB_START_SKIPPED = Event(
     "Skipped %(requests)s of start() that the job already has: %(named)s"

@@ -240,7 +240,7 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
 
 
 @ensureDeferred
-async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with_each_answer(
+async def test_a_site_begins_with_a_few_requests_and_gets_one_more_with_each_answer(
     make_crawler, clock
 ):
     """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of
@@ -293,7 +293,7 @@ async def test_sites_that_share_a_slot_do_not_share_their_beginning(make_crawler
 
 
 @ensureDeferred
-async def test_without_recovery_a_site_is_asked_as_fast_as_settings_let_it_from_the_beginning(
+async def test_without_recovery_a_site_begins_with_as_many_as_the_settings_allow(
     make_crawler,
 ):
     """As in stock Scrapy."""
