@@ -416,7 +416,9 @@ async def test_a_site_without_requests_is_not_shown(make_crawler):
 async def test_the_engine_is_woken_for_requests_that_wait(
     make_crawler, clock, monkeypatch
 ):
-    """Those of the site, or those held until any site answers; for none, it sleeps on."""
+    """Those of the site, or those held until any site answers; for none, it
+    sleeps on.
+    """
     woken = []
     monkeypatch.setattr(site_queue.engine, "wake", woken.append)
     crawler = make_crawler(CONCURRENT_REQUESTS=2)
@@ -439,7 +441,9 @@ async def test_the_engine_is_woken_for_requests_that_wait(
 async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(
     make_crawler, monkeypatch
 ):
-    """And again after those of a thousand other sites: a crawl may come by a million."""
+    """And again after those of a thousand other sites: a crawl may come by a
+    million.
+    """
     made = Counter()
 
     def counted(site, parts):
