@@ -36,7 +36,7 @@ class Server:
         """Note that an answer has left."""
 
     def quota(self, _now: float) -> tuple[int, float] | None:
-        """Return what a good answer says: requests left, and seconds until the reset."""
+        """Return what a good answer states: requests left, seconds until the reset."""
         return None
 
     def is_dead(self, _url: str) -> bool:
