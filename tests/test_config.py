@@ -51,6 +51,8 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
+    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
+    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
     ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
     (
@@ -84,6 +86,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
+    ("MANDELBOT_CONCURRENCY", "auto", "'fixed' or 'measured'"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),

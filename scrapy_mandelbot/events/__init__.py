@@ -77,6 +77,12 @@ NETWORK_DOWN = _warning(
     stats=("mandelbot/network/down",),
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
+CONCURRENCY_LOWERED = Event(
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a second"
+    " (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times as long",
+    stats=("mandelbot/concurrency/lowered",),
+)
+CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
@@ -356,6 +362,13 @@ LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_HAD_FINISHED = Event(
+    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not sent"
+    " again: use a new JOBDIR for a new crawl"
+)
+JOB_START_SKIPPED = Event(
+    "Skipped %(requests)s of start() that the job already has: %(named)s"
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.formatting import clock_time
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
+from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
@@ -49,6 +50,7 @@ class Site:
         "_policy",
         "_recent",
         "_unanswered",
+        "concurrency",
         "dead_until",
         "faults",
         "has_answered",
@@ -101,6 +103,8 @@ class Site:
         """Its suspect sections and pages; shared by all sites until
         :meth:`_own_faults`.
         """
+        self.concurrency = ConcurrencyLimit.NONE
+        """How many requests it bears at once; shared by all sites of few answers."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
         self.has_refused = False
@@ -357,6 +361,8 @@ class Site:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
+        if self.concurrency is not ConcurrencyLimit.NONE:
+            self.concurrency.disturbed()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.

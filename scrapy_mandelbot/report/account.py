@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Account:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
+        if "forbidden" in self._crawl.config.exit_status:
+            Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._left: int | None = None
@@ -158,9 +161,19 @@ class Account:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        if forbidden := self.forbidden_sites():
+            where = counted(len(forbidden), "site")
+            parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
         if left and keeps and reason not in {"finished", "not finished"}:
             parts.append("Run the same command to continue.")
         return " ".join((*parts, *self._advice(lost, left)))
+
+    def forbidden_sites(self) -> list[str]:
+        """Return the sites whose robots.txt forbade all requests, if it is recorded."""
+        recorder = Recorder.found_in(self._crawler)
+        if recorder is None:
+            return []
+        return sorted(shown(one.site) for one in recorder.record if one.is_forbidden)
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
@@ -245,8 +258,22 @@ class Account:
             lost=total.lost,
             **values,
         )
-        level = logging.WARNING if total.lost else None
-        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason, total))
+        verdict = self.verdict(reason, total)
+        if failures := self._failures(total):
+            names = " and ".join(map(repr, failures))
+            verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
+            engine.fail(self._crawler, "", lambda: None)
+        level = logging.WARNING if total.lost or failures else None
+        emit(events.CRAWL_ENDED, level=level, verdict=verdict)
+
+    def _failures(self, total: Tally) -> list[str]:
+        """Return which ends of this crawl the project takes for a failure."""
+        happened = {
+            "lost": total.lost > 0,
+            "left": self.left > 0,
+            "forbidden": bool(self.forbidden_sites()),
+        }
+        return [one for one in self._crawl.config.exit_status if happened[one]]
 
     def _account(self, total: Tally) -> str:
         retries = self._crawler.stats.get_value("retry/count", 0)

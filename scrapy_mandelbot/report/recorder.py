@@ -75,6 +75,12 @@ class Recorder:
             )
         return recorder
 
+    @classmethod
+    def found_in(cls, crawler: Crawler) -> Recorder | None:
+        """Return the crawler's recorder; None: nothing has asked for one."""
+        recorder = vars(crawler).get(_ATTRIBUTE)
+        return recorder if isinstance(recorder, cls) else None
+
     def _subscribe(self, written: Mapping[Event, Write]) -> None:
         for event, write in written.items():
             self._crawl.events.subscribe(partial(self._write, write), event)

@@ -160,10 +160,10 @@ class SiteRecord(Tally):
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
-        """Sort key, largest first: over, lost, refused and paused, pages, forbidden."""
+        """Sort key, largest first: over, forbidden, then by what happened."""
         is_over = self.given_up or self.is_unreachable
         return (
-            is_over,
+            2 if is_over else int(self.is_forbidden),
             self.lost,
             self.refused + self.pauses_seen,
             self.pages,
@@ -177,6 +177,14 @@ class SiteRecord(Tally):
             self.pages or self.others or self.refusals.keys() - {"no answer"}
         )
         return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether robots.txt forbade all requests, and nothing came of the site."""
+        if self.pages or self.others or self.cached or self.refusals:
+            return False
+        ends = {end for end, count in self.ends.items() if count}
+        return End.FORBIDDEN in ends and ends <= {End.FORBIDDEN, End.SEEN}
 
     def state(self) -> str:
         """Return the state of the site; a failing section or page is one of its own."""
@@ -198,6 +206,8 @@ class SiteRecord(Tally):
         return ""
 
     def _state_of_pages(self) -> str:
+        if self.is_forbidden:
+            return "forbidden"
         return "page given up" if End.URL in self.ends else "well"
 
     def paused_for(self, now: float) -> float:

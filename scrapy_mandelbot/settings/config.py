@@ -111,6 +111,9 @@ class Config:
     pace_fetch_time: bool = _setting(
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
     )
+    concurrency: str = _setting(
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
+    )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
     )
@@ -149,6 +152,9 @@ class Config:
     job_pickles: bool = _setting(
         'MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True
     )
+    job_cookies: bool = _setting(
+        'MANDELBOT_JOB_OPTIONS["cookies"]', v.flag, default=True
+    )
     job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
     job_errors: str = _setting(
         'MANDELBOT_JOB_OPTIONS["errors"]', v.one_of(*v.JOB_ERRORS), "acknowledge"
@@ -167,6 +173,7 @@ class Config:
     identity_warnings: bool = _setting(
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
+    exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))

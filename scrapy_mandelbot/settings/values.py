@@ -39,6 +39,7 @@ LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 USAGE_MODES = ("off", "annotate", "obey")
 TOGETHER_MODES = ("domain", "address")
+CONCURRENCY_MODES = ("fixed", "measured")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 IDLE_MODES = ("auto", "wait", "signal", "close", "fail")
@@ -369,11 +370,20 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-def path(name: str, value: object) -> str:
-    """Return the path of a file."""
-    if isinstance(value, (str, Path)) and Path(value).name:
-        return str(value)
-    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+EXIT_STATUSES = ("lost", "left", "forbidden")
+
+
+def exit_status(name: str, value: object) -> tuple[str, ...]:
+    """Return the ends of a crawl that are failures, each once."""
+    named = value or ()
+    if isinstance(named, str):
+        named = [one.strip() for one in named.split(",") if one.strip()]
+    if not isinstance(named, Iterable) or any(
+        one not in EXIT_STATUSES for one in named
+    ):
+        takes = f"one or several of {', '.join(map(repr, EXIT_STATUSES))}"
+        raise SettingsError(name, value, takes)
+    return tuple(dict.fromkeys(map(str, named)))
 
 
 def or_none(

@@ -74,8 +74,8 @@ _OVERHEAD = 500  # bytes that a copy costs beside its body
 class MemoryStore:
     """Copies in memory, for one run, by one process.
 
-    Bounded: of more sites than fit those not asked for longest are forgotten, and
-    fetched again.
+    Memory is bounded: if the copies do not fit, those that were used longest ago are
+    dropped, and fetched again when they are needed.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:

@@ -43,7 +43,7 @@ def after(count, trouble, lasts, site=page):
             window.begins = asked.t
         return site(asked)
 
-    return window.over(with_robots(lambda asked: counted(asked)))
+    return window.over(with_robots(counted))
 
 
 def is_real(response):
@@ -57,14 +57,13 @@ def any_status(_response):
 # What is gone leads to a listing.
 
 
-def gone_items(share, listing_first=False):
+def gone_items(share, listing):
     def site(asked):
         if asked.path != "/items" and asked.number % 10 < share:
             return go("/items")
         return page(asked)
 
-    start = pages(300, "/items/{}")
-    return World(with_robots(site, None), ["/items", *start] if listing_first else start)
+    return World(with_robots(site, None), [*listing, *pages(300, "/items/{}")])
 
 
 def archive_is_gone():
@@ -140,7 +139,7 @@ def cut_off(names_are_cached):
         return with_robots(page)(asked)
 
     hosts = [f"known{i}.example" for i in range(6)]
-    sites = {host: site for host in [*hosts, *(f"new{i}.example" for i in range(12))]}
+    sites = dict.fromkeys([*hosts, *(f"new{i}.example" for i in range(12))], site)
     start = [f"http://{host}/page/{i}" for i in range(10) for host in hosts]
     return World(sites, start, Meets)
 
@@ -202,10 +201,10 @@ def long_probe(trouble):
 
 
 def longest_silence(most):
-    """Check that the site's requests were no longer apart."""
+    """Check that new pages of the site were asked for no longer apart."""
 
     def check(_stock, ours):
-        times = [one.t for one in ours.world.network.asked]
+        times = [one.t for one in ours.world.network.asked if one.n == 1]
         silence = max(after - before for before, after in pairwise(times))
         return f"silent for {silence:.1f} s, not {most}" if silence > most else ""
 
@@ -217,7 +216,8 @@ def longest_silence(most):
 
 def one_is_503(how):
     class Wants(CellSpider):
-        handle_httpstatus_list = (503,) if how == "attribute" else ()
+        if how == "attribute":
+            handle_httpstatus_list = (503,)
 
         async def start(self):
             meta = {
@@ -545,12 +545,12 @@ DELAY = {"DOWNLOAD_DELAY": 1}
 CELLS = [
     *(
         Cell(
-            f"{share}0 % of items are gone{', the listing first' * first}",
+            f"{share}0 % of items are gone{name}",
             f"300 start URLs, {share}0 % redirect to a listing",
-            partial(gone_items, share, first),
+            partial(gone_items, share, listing),
         )
         for share in (3, 6)
-        for first in (False, True)
+        for name, listing in (("", ()), (", the listing first", ("/items",)))
     ),
     Cell(
         "the archive is gone",
@@ -568,8 +568,8 @@ CELLS = [
             "20 pages; the site is out for the whole first run of two",
             partial(out_for_the_first_run, fault),
             settings=SHORT,
-            waits=45,
-            why="the site is tried for 40 s, with longer and longer waits, in run one",
+            waits=121,
+            why="the site is tried again after 1, 3, 9, 27 and 81 s, over both runs",
         )
         for fault in (Fault.REFUSED, Fault.NO_NAME)
     ),
@@ -593,7 +593,7 @@ CELLS = [
     ),
     *(
         Cell(
-            f"the crawler is cut off, {'names cached' if cached else 'no name resolves'}",
+            f"the crawler is cut off, {how}",
             "nothing answers for 8 s: 60 pages of known sites, 36 of new ones",
             partial(cut_off, cached),
             settings={"DOWNLOAD_DELAY": 0.3, "CONCURRENT_REQUESTS": 16},
@@ -601,7 +601,7 @@ CELLS = [
             requests=60,
             why="hosts first met meanwhile are tried again after 1, 3, 9 and 27 s",
         )
-        for cached in (True, False)
+        for how, cached in (("names are cached", True), ("no name resolves", False))
     ),
     Cell(
         "a login, and a second run",
@@ -626,15 +626,15 @@ CELLS = [
             f"an outage of half a second; then the next page is {name}",
             partial(long_probe, trouble),
             settings={"DOWNLOAD_TIMEOUT": 60},
-            waits=20,
-            why="the outage, and a probe that is given up after 10 s",
+            waits=lasts,
+            why="the outage, and the page that takes so long",
             also=longest_silence(15),
         )
-        for name, trouble in {
-            "a file of 15 s": Answer(b"x", body_takes=15.0),
-            "a file of 40 s": Answer(b"x", body_takes=40.0),
-            "never answered": Fault.HANG,
-        }.items()
+        for name, trouble, lasts in (
+            ("a file of 15 s", Answer(b"x", body_takes=15.0), 15),
+            ("a file of 40 s", Answer(b"x", body_takes=40.0), 40),
+            ("never answered", Fault.HANG, 60),
+        )
     ),
     Cell(
         "dont_pause",
@@ -784,8 +784,12 @@ CELLS = [
             settings={"CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64},
             addon={"MANDELBOT_SUMMARY": summary},
             also=at_most_16_at_first,
+            worse=worse,
         )
-        for summary in (20, 0)
+        for summary, worse in (
+            (20, ""),
+            (0, "without a summary all sites share a tally: none begins slowly"),
+        )
     ),
     Cell(
         "slot.concurrency lowered",

@@ -120,7 +120,9 @@ def asked_pages(web) -> set[str]:
 @pytest.mark.usefixtures("loop_is_turned")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
-async def test_half_a_file_says_nothing(web, handler, shape):
+async def test_a_truncated_robots_txt_pauses_the_site_until_it_is_whole(
+    web, handler, shape
+):
     """The site pauses, and nothing is asked of it, until the whole file has come."""
     web.wild, web.wild_times = partial(broken, shape), 2
     result = await crawl(LinksSpider, QUICK | handler, start_urls=[web.url + "/"])

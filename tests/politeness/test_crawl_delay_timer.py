@@ -65,7 +65,7 @@ def test_moderatobot_a_delay_is_a_pause_between_two_accesses():
     assert timer.due(MIDNIGHT + 60) == MIDNIGHT + 60
 
 
-def test_what_was_not_sent_in_time_is_not_caught_up():
+def test_unused_sending_times_are_not_made_up_for():
     """After an idle hour one request goes, and the next has its delay again."""
     timer = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT)
     timer.sent(MIDNIGHT + 3600)

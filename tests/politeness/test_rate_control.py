@@ -127,7 +127,7 @@ def test_in_a_limit_an_idle_crawl_learns_nothing():
     assert rate_control.rate == pytest.approx(before, rel=0.02)
 
 
-def test_what_was_not_sent_in_time_is_not_caught_up():
+def test_unused_sending_times_are_not_made_up_for():
     """But for a part of the burst of a limit, and few requests of that."""
     ramp = RateControl()
     pause(ramp, 100.0)

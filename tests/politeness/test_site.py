@@ -162,7 +162,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     assert admit(site, flight, 101) is GO, "it has its turn"
 
 
-def test_who_ignores_pauses_goes_all_the_same(site):
+def test_a_request_with_dont_pause_is_sent_during_a_pause(site):
     """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
     refuse(site, 100)
     flight = flight_to(site)

@@ -238,7 +238,7 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(
     ],
     ids=["damaged", "breaks off", "a bomb", "too long", "a text", "no time"],
 )
-def test_a_damaged_row_is_no_row(path, stores, column, value):
+def test_a_damaged_copy_is_fetched_again(path, stores, column, value):
     """The site is asked again; the others' copies serve."""
     store = stores(path)
     store.put_copy(SITE, COPY)

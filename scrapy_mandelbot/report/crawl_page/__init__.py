@@ -19,10 +19,11 @@ _SLOWER = 1.5  # times the time to the first byte
 
 
 _TROUBLES = {
-    "unreachable": "never answered.",
-    "given up": "did not recover in time.",
-    "section given up": "answered, except a section that did not recover in time.",
-    "page given up": "answered, except pages that were always refused.",
+    "unreachable": "never answered",
+    "given up": "did not recover in time",
+    "forbidden": "forbade all requests by robots.txt",
+    "section given up": "answered, except a section that did not recover in time",
+    "page given up": "answered, except pages that were always refused",
 }
 """By the state of a site: what is said of their number."""
 
@@ -58,9 +59,10 @@ def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         text = "Links on those pages were not followed."
         yield "warning", "Lost", f"{counted(lost, 'request')} failed. {text}"
     for state, what in _TROUBLES.items():
-        given_up = sum(1 for one in sites if one["state"] == state)
-        if given_up:
-            yield "warning", state.capitalize(), f"{counted(given_up, 'site')} {what}"
+        found = [one["site"] for one in sites if one["state"] == state]
+        if found:
+            text = f"{counted(len(found), 'site')} {what}, such as {found[0]}."
+            yield "warning", state.capitalize(), text
     waiting = sum(one["waiting"] for one in report["waiting"])
     if waiting:
         text = f'{counted(waiting, "request")} not sent; see "What waits".'

@@ -19,7 +19,9 @@ PATIENCE = 2.0
 
 
 def checked(url: str, key: bytes | None = None) -> str:
-    """Return the URL as ``redis`` takes it; ValueError, without passwords: it is none.
+    """Return the URL in the form that ``redis`` takes.
+
+    Raises a ValueError, whose text has no password, if it is not a URL of a server.
 
     `key`: raise an OtherNodeError if the server is there, and another node of its
     cluster has it.

@@ -31,10 +31,10 @@ from mandelbot.findings.rule_checks import check_clashes
 from mandelbot.findings.source import LintHit, LintInput, quoted, with_managed_block
 from mandelbot.findings.structure import check_structure
 from mandelbot.findings.syntax import check_syntax
+from mandelbot.findings.usage_checks import check_usage
 from mandelbot.findings.value_checks import (
     check_hosts,
     check_invisible,
-    check_usage,
     check_value,
 )
 from mandelbot.robotstxt.dialects import FIELDS
@@ -76,6 +76,7 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
 
 
 _SAID_BY = {
+    "blank-line-between-agents": {"agents-apart"},
     "redundant-star": {"duplicate-rule", "tie", "unreachable-rule"},
     "unknown-usage": {"bad-content-signal", "bad-content-usage"},
     **{
@@ -87,6 +88,7 @@ _SAID_BY = {
             "not-utf-8",
             "odd-line-end",
             "relative-sitemap",
+            "sitemap-not-alone",
             "space-in-agent",
             "star-in-agent",
             "unescaped-character",

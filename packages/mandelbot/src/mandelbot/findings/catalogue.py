@@ -109,9 +109,9 @@ class Finding:
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
-        empty-allow hash-without-space long-crawl-delay long-line read-as-rule
-        robots-txt-in-rule status-forbids status-server-error status-too-many-requests
-        too-slow
+        empty-allow hash-without-space long-crawl-delay long-line merged-with-next
+        read-as-rule robots-txt-in-rule status-forbids status-server-error
+        status-too-many-requests too-slow
     """,
     Consequence.LETS_IN: """
         agents-apart allow-all allow-before-disallow binary-file
@@ -168,8 +168,8 @@ _ROWS = (
         "other-site",
         Severity.NOTE,
         "The file came from another site.",
-        "Mandelbot and RFC 9309 follow redirects to other sites, and apply the file to "
-        "the site requested; some robots do not follow.",
+        "Robots that obey RFC 9309 follow redirects to other sites, and apply the file "
+        "to the site requested; some robots do not follow.",
     ),
     FindingKind(
         "many-redirects",
@@ -182,8 +182,7 @@ _ROWS = (
         "too-many-redirects",
         Severity.ERROR,
         "There are more than ten redirects.",
-        "Robots stop, Mandelbot after ten, and assume that there is no file: "
-        "everything is allowed.",
+        "Robots stop, and assume that there is no file: everything is allowed.",
     ),
     FindingKind(
         "unfinished-redirect",
@@ -354,8 +353,8 @@ _ROWS = (
         "odd-line-end",
         Severity.WARNING,
         "There is a line separator that robots do not recognise.",
-        "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to "
-        "the same line.",
+        "Lines end with CR, LF or both (RFC 9309): what follows belongs to the same "
+        "line.",
     ),
     FindingKind(
         "carriage-returns",
@@ -448,7 +447,8 @@ _ROWS = (
         "space-before-colon",
         Severity.NOTE,
         "There is white space before the colon.",
-        "Mandelbot and Google ignore it; simple robots do not recognise the field.",
+        "Robots that follow RFC 9309 ignore it; simple robots do not recognise the "
+        "field.",
         most=1,
     ),
     FindingKind(
@@ -463,16 +463,24 @@ _ROWS = (
         "hash-without-space",
         Severity.WARNING,
         "A # follows the value without a space.",
-        "To Mandelbot and Google the value ends there (/#a is /, the whole site); to "
-        "robots of the extended standard it continues.",
+        "To robots that follow RFC 9309 the value ends there (/#a is /, the whole "
+        "site); to robots of the extended standard it continues.",
     ),
     # Who may fetch nothing.
     FindingKind(
         "closed-to-robot",
         Severity.ERROR,
         "A robot may fetch nothing, probably by mistake.",
-        "Its own group has other rules, or none, so that most robots of today merge it "
-        "with the next group and obey that group's Disallow.",
+        "Its own group has other lines, or none; Google and robots that follow RFC "
+        "9309 merge it with the next group, and obey that group's Disallow.",
+    ),
+    FindingKind(
+        "merged-with-next",
+        Severity.WARNING,
+        "A robot may share a group that closes everything.",
+        "Robots that follow RFC 9309 merge the groups of a robot, and a group without "
+        "rules with the next one; others may not, such as those that read Crawl-delay "
+        "or end a group at a blank line.",
     ),
     FindingKind(
         "closed-to-all",
@@ -493,7 +501,7 @@ _ROWS = (
         Severity.NOTE,
         "A directive follows a blank line within a group.",
         "Robots of the 1994 standard and Moderatobot end the group there, and ignore "
-        "it; Mandelbot and Google read on.",
+        "it; robots that follow RFC 9309 read on.",
     ),
     FindingKind(
         "blank-line-between-agents",
@@ -506,24 +514,24 @@ _ROWS = (
         "agents-apart",
         Severity.WARNING,
         "A directive stands between User-agent lines of a group.",
-        "Mandelbot and Google apply the rules that follow to all of these robots; "
-        "others end the group at the directive, and the robots named before it have no "
-        "rules.",
+        "Robots that follow RFC 9309 apply the rules that follow to all of these "
+        "robots; others end the group at the directive, and the robots named before it "
+        "have no rules.",
     ),
     FindingKind(
         "no-blank-line-before-group",
         Severity.NOTE,
         "There is no blank line before a group.",
-        "Robots of the 1994 standard may read both groups as one; Mandelbot and Google "
-        "do not.",
+        "Robots of the 1994 standard may read both groups as one; robots that follow "
+        "RFC 9309 do not.",
         most=1,
     ),
     FindingKind(
         "repeated-agent",
         Severity.WARNING,
         "A robot is named more than once.",
-        "Invalid (Mandelbot's page). Most robots of today merge the groups, those of "
-        "the older standards obey only the first.",
+        "Robots that follow RFC 9309 merge the groups, those of the older standards "
+        "obey only the first.",
     ),
     FindingKind(
         "star-before-robots",
@@ -538,7 +546,7 @@ _ROWS = (
         Severity.NOTE,
         "A group's name is part of a later group's name.",
         "Robots that search for each name within their own obey the first group, not "
-        "the more specific one. Mandelbot and Google compare whole names.",
+        "the more specific one. Robots that follow RFC 9309 compare whole names.",
         most=10,
     ),
     FindingKind(
@@ -546,7 +554,7 @@ _ROWS = (
         Severity.NOTE,
         "A group's name is part of an earlier group's name.",
         "Robots that search for the first value that contains their name obey the "
-        "earlier group (Moderatobot). Mandelbot and Google compare whole names.",
+        "earlier group (Moderatobot). Robots that follow RFC 9309 compare whole names.",
         most=10,
     ),
     FindingKind(
@@ -561,8 +569,8 @@ _ROWS = (
         "group-without-rules",
         Severity.WARNING,
         "A group has no rules.",
-        "Mandelbot and Google read it as allowing everything; some robots merge it "
-        "with the next group, or ignore it.",
+        "Robots that follow RFC 9309 read it as allowing everything; some robots merge "
+        "it with the next group, or ignore it.",
     ),
     FindingKind(
         "group-without-disallow",
@@ -609,27 +617,27 @@ _ROWS = (
         "agent-is-header",
         Severity.WARNING,
         "A User-agent is a whole header.",
-        "Robots look for their name: to Mandelbot and Google it ends at the first "
-        "slash or space.",
+        "Robots look for their name: to robots that follow RFC 9309 it ends at the "
+        "first slash or space.",
     ),
     FindingKind(
         "several-names",
         Severity.ERROR,
         "A User-agent names several robots.",
-        "Write one line per name: Mandelbot and Google read the first at most.",
+        "Write one line per name: robots that follow RFC 9309 read the first at most.",
     ),
     FindingKind(
         "space-in-agent",
         Severity.WARNING,
         "A User-agent's name contains a space.",
-        "To Mandelbot and Google the name ends at the space.",
+        "To robots that follow RFC 9309 the name ends at the space.",
     ),
     FindingKind(
         "agent-with-version",
         Severity.NOTE,
         "A User-agent's name has a version.",
-        "Mandelbot and Google read up to the slash; others look for the whole value "
-        "within their name.",
+        "Robots that follow RFC 9309 read up to the slash; others look for the whole "
+        "value within their name.",
     ),
     FindingKind(
         "agent-characters",
@@ -650,7 +658,7 @@ _ROWS = (
         "empty-allow",
         Severity.WARNING,
         "An Allow has no path.",
-        "Mandelbot and most robots ignore it; some read it as Disallow: /.",
+        "Robots that follow RFC 9309 ignore it; some read it as Disallow: /.",
     ),
     FindingKind(
         "empty-disallow-first",
@@ -658,7 +666,7 @@ _ROWS = (
         "An empty Disallow stands before other rules.",
         "It allows everything: robots that obey the first matching rule, such as "
         "Python's urllib.robotparser before 3.13.14, never reach the rules after it. "
-        "Mandelbot and Google ignore it.",
+        "Robots that follow RFC 9309 ignore it.",
     ),
     FindingKind(
         "allow-all",
@@ -671,7 +679,7 @@ _ROWS = (
         "no-leading-slash",
         Severity.ERROR,
         "A path does not begin with a slash.",
-        "Mandelbot ignores the rule; to other robots it matches nothing.",
+        "Some robots ignore the rule; to others it matches nothing.",
     ),
     FindingKind(
         "host-in-path",
@@ -697,14 +705,14 @@ _ROWS = (
         "leading-star",
         Severity.NOTE,
         "A path begins with *.",
-        "A path must begin with a slash (Mandelbot's page); Mandelbot and Google read "
-        "it nevertheless.",
+        "A path must begin with a slash (RFC 9309); Google and others read it "
+        "nevertheless.",
     ),
     FindingKind(
         "full-url",
         Severity.ERROR,
         "A path is a whole URL.",
-        "A path is relative to the site's root. Mandelbot reads the URL's path; to "
+        "A path is relative to the site's root. Some robots read the URL's path; to "
         "Google and Protego the rule matches nothing.",
     ),
     FindingKind(
@@ -747,8 +755,9 @@ _ROWS = (
         "costly-wildcards",
         Severity.WARNING,
         "A robot has too many rules with wildcards for long URLs.",
-        "Mandelbot does not compare them: URLs whose path has more characters than "
-        "500,000 divided by the number of these rules are forbidden.",
+        "Crawlers built with this package do not compare them: URLs whose path has "
+        "more characters than 500,000 divided by the number of these rules are "
+        "forbidden.",
         most=1,
     ),
     FindingKind(
@@ -770,8 +779,8 @@ _ROWS = (
         "unescaped-character",
         Severity.NOTE,
         "A path contains characters that must be escaped.",
-        "URLs are ASCII: Mandelbot and Google escape the characters as UTF-8, to "
-        "others they match nothing.",
+        "URLs are ASCII: robots that follow RFC 9309 escape the characters as UTF-8, "
+        "to others they match nothing.",
     ),
     FindingKind(
         "bad-escape",
@@ -797,16 +806,16 @@ _ROWS = (
         "tie",
         Severity.WARNING,
         "An Allow and a Disallow have the same path.",
-        "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the "
-        "first.",
+        "Allow wins with robots that follow RFC 9309; with robots of the 1994 "
+        "standard, the first.",
     ),
     FindingKind(
         "allow-loses",
         Severity.NOTE,
         "An Allow is no longer than an overlapping Disallow with wildcards.",
-        "The longer matching rule decides, wildcards included (Mandelbot, Google): the "
-        "Allow loses, or wins only a tie; with robots that do not know wildcards it "
-        "always holds.",
+        "The longer matching rule decides, wildcards included (RFC 9309): the Allow "
+        "loses, or wins only a tie; with robots that do not know wildcards it always "
+        "holds.",
         most=10,
     ),
     FindingKind(
@@ -822,8 +831,13 @@ _ROWS = (
         "unreachable-rule",
         Severity.NOTE,
         "A rule never decides.",
-        "Another rule, at least as long, matches all that it matches (Mandelbot, "
-        "Google).",
+        "Another rule, at least as long, matches all that it matches (RFC 9309).",
+    ),
+    FindingKind(
+        "closed-already",
+        Severity.WARNING,
+        "A rule is in a group that closes the whole site.",
+        "It changes nothing there; it may be meant for another group.",
     ),
     FindingKind(
         "allow-after-disallow",
@@ -873,6 +887,13 @@ _ROWS = (
         Severity.ERROR,
         "A Sitemap is not an absolute URL.",
         "sitemaps.org requires the full URL: many robots ignore any other.",
+    ),
+    FindingKind(
+        "sitemap-not-alone",
+        Severity.ERROR,
+        "A Sitemap has more than one URL, or signs around it.",
+        "Robots take all of the value for the URL; some, this package among them, read "
+        "the URLs in it.",
     ),
     FindingKind(
         "sitemap-extension",
@@ -932,6 +953,13 @@ _ROWS = (
         "A Host or Clean-param is not at the end of Yandex's group.",
         "Robots that end the group there miss what follows: write it after the rules.",
         most=10,
+    ),
+    FindingKind(
+        "space-in-clean-param",
+        Severity.WARNING,
+        "The parameters of a Clean-param are separated by a space.",
+        "Yandex reads parameters separated by &, and behind a space the path that they "
+        "are for.",
     ),
     FindingKind(
         "long-clean-param",
@@ -1030,8 +1058,8 @@ _ROWS = (
         "groups-contradict",
         Severity.WARNING,
         "Two groups for a robot allow and disallow the same path.",
-        "Robots of today merge the groups, and Allow wins; those of the older "
-        "standards read only the first group.",
+        "Robots that follow RFC 9309 merge the groups, and Allow wins; those of the "
+        "older standards read only the first group.",
     ),
     FindingKind(
         "relative-license",
@@ -1043,8 +1071,8 @@ _ROWS = (
         "managed-block",
         Severity.NOTE,
         "The file contains Cloudflare's managed block.",
-        "Robots of today merge its groups with the owner's; those of the older "
-        "standards read only the first group with their name, the block's.",
+        "Robots that follow RFC 9309 merge its groups with the owner's; those of the "
+        "older standards read only the first group with their name, the block's.",
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.robotstxt.decider import Decider
@@ -11,7 +12,8 @@ from mandelbot.robotstxt.grammar import grammar_of
 
 if TYPE_CHECKING:
     from mandelbot.findings import Finding
-    from mandelbot.preferences.in_robots_txt import FilePreferences, Preference
+    from mandelbot.preferences.in_robots_txt import Preference
+    from mandelbot.preferences.of_file import FilePreferences
     from mandelbot.preferences.statements import Statement, Usage
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
@@ -197,7 +199,7 @@ class RobotsTxt:
         return self._decider(agent).preferences.lines
 
     def _read_preferences(self) -> FilePreferences:
-        from mandelbot.preferences.in_robots_txt import FilePreferences  # noqa: PLC0415
+        from mandelbot.preferences.of_file import FilePreferences  # noqa: PLC0415
 
         self._preferences = FilePreferences(
             self._body, self._grammar, lambda token: self._decider(token).only_rule()
@@ -213,8 +215,20 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of all Sitemap lines as written, in order."""
-        return self._values("sitemap")
+        """The URLs of all Sitemap lines, in order; a value that is none, as written.
+
+        A line may lack the field, or have several URLs: see `sitemap_lines`.
+        """
+        from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
+
+        found = [
+            (number, url)
+            for number, value in self._grammar.values("sitemap", self._body)
+            if value
+            for url in sitemap_lines.urls_of(value)
+        ]
+        found += sitemap_lines.bare_urls(self._body)
+        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
 
     @property
     def hosts(self) -> tuple[str, ...]:
