@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
+    from scrapy_mandelbot.fetching.download_limits import DownloadLimits
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import CachedRobots, LiveStore, Store
@@ -142,6 +143,8 @@ class RobotsFetcher:
         clock: Clock,
         events: Events,
         shared: SharedFetches | None = None,
+        *,
+        limits: DownloadLimits | None = None,
     ) -> None:
         self._crawler = crawler
         self._config = config
@@ -150,7 +153,10 @@ class RobotsFetcher:
         self._store = store
         self._now = clock.now
         self._share = clock.share
-        self._requester = RobotsRequester(crawler, config, self._now, store, events)
+        self._is_private = limits is not None
+        self._requester = RobotsRequester(
+            crawler, config, self._now, store, events, limits
+        )
         self._files = self._requester.files
         self.limits = self._files.limits
         """Limits the downloads of robots.txt."""
@@ -492,7 +498,8 @@ class RobotsFetcher:
             copy = fetched.copy(now, body, outcome.kept_status)
         else:  # a 304 makes the copy fresh again
             copy = fetched.copy(now, copy.body, copy.status, copy)
-        self._store.put_copy(site, copy)
+        if self._is_private or not fetched.has_credentials:
+            self._store.put_copy(site, copy)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
 
 

@@ -72,7 +72,7 @@ def late_at(site: Site, pause: Pause) -> float:
     if pause.probe is None:
         return inf
     usual = site.well_way[1] or {}
-    seconds = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
+    seconds: float = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
     return pause.probe.sent_at + seconds * 2.0 ** min(pause.late_probes, _DOUBLED)
 
 

@@ -358,7 +358,7 @@ class SiteQueue:
             self._crawl.config.obey
             and not request.meta.get("dont_obey_robotstxt")
             and site.name.startswith("http")
-            and self._crawl.fetcher.known(site.name) is None
+            and self._crawl.fetchers.of(request).known(site.name) is None
         )
 
     def _load(self, most: int) -> None:
@@ -493,7 +493,7 @@ class SiteQueue:
         name = queue.site.name
         if not self._crawl.config.obey or not name.startswith("http"):
             return True
-        return self._crawl.fetcher.known(name) is not None
+        return self._crawl.known_rules(name) is not None
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
