@@ -15,7 +15,13 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.robots.formatting import clock_time, counted, duration, shown
+from scrapy_mandelbot.robots.formatting import (
+    clock_time,
+    counted,
+    duration,
+    shown,
+    without_credentials,
+)
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
@@ -111,6 +117,10 @@ class Account:
             site.tally.count(end)
             if end is End.NETWORK and not self._unanswered:
                 self._unanswered = f"{site.name}: {failure_of(exception).value}"
+                proxy = request.meta.get("proxy")
+                if proxy:
+                    shown_proxy = without_credentials(str(proxy))
+                    self._unanswered += f" through the proxy {shown_proxy}"
 
     @property
     def left(self) -> int:
@@ -252,7 +262,13 @@ class Account:
             )
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
-            yield "Raise RETRY_TIMES to retry more often."
+            if self._crawler.stats.get_value(events.ROBOTS_TRIED_ENOUGH.stats[0], 0):
+                yield (
+                    "Of hosts that never answered, robots.txt alone was asked for:"
+                    " see the warnings."
+                )
+            else:
+                yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
             yield (
                 "Raise MANDELBOT_PAUSE_OPTIONS['wait'] to wait longer outside the"
