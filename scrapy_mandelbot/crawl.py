@@ -117,7 +117,7 @@ class Crawl:
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self._connect(self.fetcher)
         self.manual_control = ManualControl(
-            crawler, self.config, self.throttle, self._end_last_waits
+            crawler, self.config, self.throttle, self._end_last_waits, self._end_tries
         )
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
@@ -250,12 +250,17 @@ class Crawl:
             if not any(one.is_in_last_wait(site.name) for one in fetchers):
                 return False
         for site in sites:
-            for rules in [one.end_last_wait(site.name) for one in fetchers]:
-                if rules is None:
-                    continue
-                failure = rules.outcome.failure
-                self.throttle.pauses.found_dead(site, failure, rules.until)
+            self._end_tries(site)
         return True
+
+    def _end_tries(self, site: Site) -> bool:
+        """Take a host that never answered for dead now; return whether it is one."""
+        found = [one.end_tries(site.name) for one in tuple(self.fetchers)]
+        dead = [rules for rules in found if rules is not None]
+        for rules in dead:
+            failure = rules.outcome.failure
+            self.throttle.pauses.found_dead(site, failure, rules.until)
+        return bool(dead)
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:

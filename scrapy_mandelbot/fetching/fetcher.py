@@ -172,8 +172,8 @@ class RobotsFetcher:
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
         self.requester = self._requester
-        self._last_waits: Recent[SiteRules] = Recent(_PARSED_LIMIT)
-        """Of hosts that never answered, the failures before their last try."""
+        self._tried: Recent[SiteRules] = Recent(_PARSED_LIMIT)
+        """Of hosts that never answered and are tried again, the last failures."""
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
         """Returns whether the requests of a dead host stay in the job."""
 
@@ -393,10 +393,10 @@ class RobotsFetcher:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
-        self._last_waits.discard(site)
+        self._tried.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
-        if outcome.is_last_wait:
-            self._last_waits.put(site, rules, _FAILED_SIZE + len(site))
+        if outcome.wait is not None:
+            self._tried.put(site, rules, _FAILED_SIZE + len(site))
         if rules.is_dead:
             self._report_dead(rules)
         elif outcome.kind is not OutcomeKind.UNASKED:
@@ -410,14 +410,15 @@ class RobotsFetcher:
 
     def is_in_last_wait(self, site: str) -> bool:
         """Return whether one try is left of those for a host that never answered."""
-        return self._last_waits.get(site) is not None
+        rules = self._tried.get(site)
+        return rules is not None and rules.outcome.is_last_wait
 
-    def end_last_wait(self, site: str) -> SiteRules | None:
-        """Take a host for dead without its last try; return what its requests get."""
-        rules = self._last_waits.get(site)
+    def end_tries(self, site: str) -> SiteRules | None:
+        """Take a host for dead before its last try; return what its requests get."""
+        rules = self._tried.get(site)
         if rules is None:
             return None
-        self._last_waits.discard(site)
+        self._tried.discard(site)
         rules.outcome = rules.outcome._replace(kind=OutcomeKind.FAILED, wait=None)
         self._events.count(events.ROBOTS_TRIED_ENOUGH)
         self._remember_dead(rules)
