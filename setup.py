@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent
 # Pictures, links with a text, and targets of links, as reStructuredText writes them.
 RELATIVE = re.compile(
     r"(?P<before>^ *\.\. (?:\|\w+\| )?(?:image|figure):: |<|^\.\. _[^:\n]+: )"
-    r"(?P<path>(?:docs|benchmarks|conformance|fuzz|sample_project)/[\w./-]+"
+    r"(?P<path>(?:docs|benchmarks|packages|fuzz|sample_project)/[\w./-]+"
     r"|(?:CHANGES|CONTRIBUTING|SECURITY)\.rst|LICENSE)",
     re.MULTILINE,
 )

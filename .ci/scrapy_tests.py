@@ -133,10 +133,10 @@ always: they count the responses that arrive while the spider closes.
 OUR_CLASSES = """
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.robotstxt
-import scrapy_mandelbot
+import scrapy_mandelbot as ours
 
-scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware = scrapy_mandelbot.RobotsTxtMiddleware
-scrapy.robotstxt.ProtegoRobotParser = scrapy_mandelbot.MandelbotRobotParser
+scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware = ours.RobotsTxtMiddleware
+scrapy.robotstxt.ProtegoRobotParser = ours.MandelbotRobotParser
 """
 
 # Another one: it writes down what passed, and what failed.
@@ -155,7 +155,8 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     if not hasattr(session.config, "workerinput"):
         lines = sorted(
-            f"{'failed' if 'failed' in one else 'passed'} {name}" for name, one in outcomes.items()
+            f"{'failed' if 'failed' in one else 'passed'} {name}"
+            for name, one in outcomes.items()
         )
         Path(os.environ["OUTCOMES"]).write_text("\\n".join(lines))
 """
@@ -268,7 +269,7 @@ def is_there(root: Path, test: str) -> bool:
 
 
 def print_table(passed: set[str], failed: set[str], differ: set[str]) -> None:
-    """Print for each file how many tests passed, fail in stock Scrapy too, and differ."""
+    """Print how many tests of each file passed, fail in stock Scrapy, and differ."""
     columns = [passed - failed, failed - differ, differ]
     files = sorted({test.partition("::")[0] for test in passed | failed})
     print(f"{'file':60} passed  in stock too  differ")
@@ -281,7 +282,7 @@ def print_table(passed: set[str], failed: set[str], differ: set[str]) -> None:
 
 
 def run_crawl_tests(root: Path, globs: list[str]) -> bool:
-    """Run the tests of crawls with the add-on; return whether only what is listed differs."""
+    """Run the tests of crawls with the add-on; return whether all is as listed."""
     print(
         f"Scrapy {scrapy.__version__}, its tests of crawls, with the add-on", flush=True
     )

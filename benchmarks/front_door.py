@@ -1,5 +1,4 @@
-"""The README's table: the same spider with stock Scrapy, with AutoThrottle and with the
-package.
+"""The README's table: a spider with stock Scrapy, with AutoThrottle, with the package.
 
 Sites on loopback, each crawled by an ordinary spider: an item for each page, and all
 its links. Scrapy is set up in two ways, both with ROBOTSTXT_OBEY: as its *library* has
@@ -13,8 +12,7 @@ limit    bears 30 requests a second and five more, and answers 503 to what is ab
 4xx/5xx  the same limit, answers 429, 430, 509 and 529 in turn
 302      redirects all pages to one notice for eleven seconds after 50 pages
 200      sends one notice in place of all pages for that time: it counts as none of them
-kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started
-again
+kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, starts again
 
 Usage::
 

@@ -1,23 +1,26 @@
-"""What the package costs a crawl in instructions: repeatable, where CPU seconds swing
-by 10 %.
+"""What the package costs a crawl in instructions.
+
+They repeat, where CPU seconds swing by 10 %.
 
 Usage::
 
     python benchmarks/instructions.py MODE ... [--by-function] [--gate N]
 
-page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
-         package, and the ratio
-site     thousand instructions a new site, with its robots.txt and three pages: the same
-calls    functions of the package called for an ordinary page of one site, and their bytecodes
-job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
-         with the links that the other modes have, and with twenty new ones; the greater
-         ratio
+page     thousand instructions a page of one site: stock Scrapy obeying robots.txt,
+         all of the package, and the ratio
+site     thousand instructions a new site, with its robots.txt and three pages: the
+         same
+calls    functions of the package called for an ordinary page of one site, and their
+         bytecodes
+job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand
+         instructions, with the links that the other modes have, and with twenty new
+         ones; the greater ratio
 refusal  functions of the package called for a 503, from the download handler until the
          scheduler has the request again; a stop is a step into another module
-queue    bytecodes of a push and a pop, with all that they call, in a crawl of ten sites that obeys
-         robots.txt, stock Scrapy's and the package's; the package's among 200,000 sites
-         that wait, beside those among ten: pushes for new sites and for known ones, and
-         the first pop of a site. The greater ratio to stock
+queue    bytecodes of a push and a pop, with all that they call, in a crawl of ten sites
+         that obeys robots.txt, stock Scrapy's and the package's; the package's among
+         200,000 sites that wait, beside those among ten: pushes for new sites and for
+         known ones, and the first pop of a site; the greater ratio to stock
 
 Figures of a page or site are those of a crawl of 350 less one of 100, over 250: the
 start and the end of a crawl are not in it. The crawls are those of
@@ -112,9 +115,8 @@ def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
 def compare(what: str, stock: float, package: float) -> float:
     """Print two figures and their ratio; return it."""
     ratio = package / stock
-    print(
-        f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{package - stock:>+8,.0f}{ratio:>8.4f}"
-    )
+    more = package - stock
+    print(f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{more:>+8,.0f}{ratio:>8.4f}")
     return ratio
 
 

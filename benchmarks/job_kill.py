@@ -12,11 +12,14 @@ at the kills. Exits with 1 if anything is lost, or too much came twice.
 kill     SIGKILL at any time
 pause    SIGKILL, when sites are paused
 sitemap  SIGKILL, within a sitemap that lists all pages of a single site
-faults   SIGKILL at once, after a SIGSTOP, while files cannot grow, or before the clock is set
+faults   SIGKILL at once, after a SIGSTOP, while files cannot grow, or before the clock
+         is set
 
 Usage::
 
-    python benchmarks/job_kill.py [kill|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
+    python benchmarks/job_kill.py [HOW [PAGES [SITES [KILLS [SEED]]]]]
+
+HOW is ``kill``, ``pause``, ``sitemap`` or ``faults``.
 """
 
 from __future__ import annotations
@@ -210,7 +213,7 @@ class Trial:
         return path.read_text().split() if path.exists() else []
 
     def run(self, kill_at: int | None) -> str:
-        """Crawl until so many callbacks have ended, or to the end; return how it ended."""
+        """Crawl until so many callbacks have ended; return how the crawl ended."""
         settings = json.dumps(self.settings)
         with start(
             __file__, self.folder, self.url, settings, ahead=self.ahead

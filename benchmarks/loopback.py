@@ -198,7 +198,7 @@ async def serve_answers(
 
 
 async def until_input_ends(names: list[str], serve_one: Callable) -> None:
-    """Listen on these addresses, print their port, and go on until standard input ends."""
+    """Listen on these addresses, print their port; stop when standard input ends."""
     open_more_files()
     servers = [
         await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)

@@ -4,16 +4,15 @@ stock Scrapy.
 Each crawl is a process of its own, and so is each server. Prints, for each server and
 law, pages crawled, refusals as a share of the pages, the time, how much of it was spent
 in pauses, and the rate outside of pauses as a share of what the server allows. A crawl
-is ended after 40 seconds. The
-laws:
+is ended after 40 seconds. The laws:
 
 stock Scrapy        RetryMiddleware asks again at once
-pause, then open    MANDELBOT_PAUSE_OPTIONS["recovery"] = False: all at once after the pause
+pause, then open    MANDELBOT_PAUSE_OPTIONS["recovery"] = False: all at once after it
 pause, then a pace  the package as it comes
 
 limits      nginx with limit_req, at a rate a second and a burst (Debian: nginx-light)
-oddities    one page that always answers 503; a server up for two seconds and down for one; one
-            that is down for some seconds; one whose limit halves
+oddities    one page that always answers 503; a server up for two seconds and down for
+            one; one that is down for some seconds; one whose limit halves
 neighbours  what one paused site of ten costs the other nine
 
 Usage::

@@ -12,17 +12,19 @@ each pause, and how often each robots.txt was asked for. Exits with 1 if a page 
 a gap is short, or more came twice than was in flight.
 
 none     nothing happens to them
-brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for longer than its
-         lease, then SIGCONT
-faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while, and a worker
-         that starts with a clock up to ten minutes wrong
-one      nothing happens to them, and each callback takes half a second: what a second worker is
-         worth to a crawl of one site (``one 3 60 1``)
-memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a fingerprint take
+brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
+         longer than its lease, then SIGCONT
+faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while,
+         and a worker that starts with a clock up to ten minutes wrong
+one      nothing happens to them, and each callback takes half a second: what a second
+         worker is worth to a crawl of one site (``one 3 60 1``)
+memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a
+         fingerprint take
 
 Usage::
 
-    python benchmarks/redis_workers.py [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE [SEED]]]]]]]
+    python benchmarks/redis_workers.py \
+        [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE [SEED]]]]]]]
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ class Workers:
         ]
 
     def wait_for(self, count: int) -> bool:
-        """Wait until so many callbacks have ended; return False where all workers have."""
+        """Wait until so many callbacks have ended; return False if all workers have."""
         deadline = time.monotonic() + LONGEST
         while self.running() and time.monotonic() < deadline:
             if sum(self.ended().values()) >= count:
@@ -206,7 +208,8 @@ def memory() -> int:
     from redis import Redis  # noqa: PLC0415 -- of the extra
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
-    from scrapy_mandelbot.fleet.server import JobServer  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.job_server import JobTerms  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.redis_job import RedisJobServer  # noqa: PLC0415
     from scrapy_mandelbot.fleet.shared_job import SharedJob  # noqa: PLC0415
     from scrapy_mandelbot.job.job_store import Place  # noqa: PLC0415
 
@@ -219,7 +222,7 @@ def memory() -> int:
     ):
         for what, count, sites, are_requests in MEMORY:
             redis.clear()
-            server = JobServer(redis.url, "memory", 600.0)
+            server = RedisJobServer(redis.url, JobTerms("memory", 600.0))
             job = SharedJob(server.join(), time.monotonic)
             before = client.info("memory")["used_memory"]
             for number in range(count):
@@ -239,9 +242,9 @@ def memory() -> int:
     return 0
 
 
-def main(
+def main(  # noqa: PLR0913, PLR0917 -- of the command line
     what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1
-) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
+) -> int:
     """Crawl, and print what came of it."""
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 

@@ -1,4 +1,4 @@
-"""How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
+"""How fast mandelbot.robotstxt is, beside its peers, in one run::
 
     pip install protego robotspy jwm.robotstxt gpyrobotstxt fast-robotstxt
     pip install texting-robots-py
@@ -27,9 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.robotparser import RobotFileParser
 
+from mandelbot.robotstxt import RobotsTxt
 from protego import Protego
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +86,9 @@ PEERS = {
 # What is read and asked.
 
 WORDS = """
-    shop news item category tag user images api search archive photo video blog page help about
-    list view cart account wp-admin media forum static print login feed product press jobs
+    shop news item category tag user images api search archive photo video blog page
+    help about list view cart account wp-admin media forum static print login feed
+    product press jobs
 """.split()  # noqa: SIM905 - words to be read
 
 
@@ -196,9 +196,8 @@ def decisions(peers: dict[str, Peer]) -> None:
     few, many = (
         per_decision({"ours": OURS}, robots_txt(n, 0.0))["ours"] for n in (5000, 50000)
     )
-    print(
-        f"{'decision, 50,000 rules: times that of 5,000':44}{'1.4':>8}{many / few:>12.2f}"
-    )
+    what = "decision, 50,000 rules: times that of 5,000"
+    print(f"{what:44}{'1.4':>8}{many / few:>12.2f}")
 
 
 def small_files() -> None:
@@ -255,7 +254,9 @@ def installed_parsers() -> dict[str, Callable[[bytes, str, str], bool]]:
     found = {
         f"ours, dialect {dialect}": ours(dialect) for dialect in ("mandelbot", "google")
     }
-    sys.path.append(str(Path(__file__).parents[1] / "conformance"))
+    sys.path.append(
+        str(Path(__file__).parents[1] / "packages" / "mandelbot" / "conformance")
+    )
     parsers = import_module("parsers")
     for name in OTHERS:
         try:

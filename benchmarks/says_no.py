@@ -11,8 +11,8 @@ challenge   500 pages, all 403 with ``cf-mitigated: challenge``
 price       500 pages, all 402 with ``crawler-price``
 room        60 pages for who brings the cookie that a 503 sets
 room opens  100 pages, and the same from the twentieth on
-methods     60 pages by GET, HEAD and POST, of which the last two are refused; counted is GET
-resets      30 pages; robots.txt is answered, and then connections are reset for 8 seconds
+methods     60 pages by GET, HEAD and POST; the last two are refused; counted is GET
+resets      30 pages; after the robots.txt connections are reset for 8 seconds
 quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
 
 Usage::

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from laws import Crawl
 
 
+def _url_of(page):
+    return page.url.encode()
+
+
 class Page:
     """A request."""
 
@@ -34,7 +38,7 @@ class Page:
 
 
 class SiteAndQueue:
-    """What the queue, the throttle and the middlewares do, with no crawl around them."""
+    """What queue, throttle and middlewares do, with no crawl around them."""
 
     def __init__(self, crawl: Crawl) -> None:
         self.crawl = crawl
@@ -73,10 +77,11 @@ class SiteAndQueue:
         number = 0
         if most > 1:
             pages = map(Page, queue)
-            page_of = lambda page: page.url.encode()
-            chosen, _ = look_for_probe(
-                site, lambda more: list(islice(pages, more)), page_of, most, self._check
-            )
+
+            def more_pages(number):
+                return list(islice(pages, number))
+
+            chosen, _ = look_for_probe(site, more_pages, _url_of, most, self._check)
             if chosen is None:
                 return None
             number = chosen
@@ -116,7 +121,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
-        self.site.hand_out(flight, now, as_scout=False)
+        self.site.handed_out(flight, now, as_scout=False)
         return flight
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
@@ -250,7 +255,7 @@ class QueueOfNames:
 
     def sent(self, url: str, now: float) -> Any:
         flight = self._sites[_name(url)].sent(url, now)
-        self._look_anew()
+        self._recheck()
         return flight
 
     def left(self, flight: Flight, url: str, now: float) -> None:
@@ -259,7 +264,7 @@ class QueueOfNames:
     def answered(self, flight: Flight, url: str, now: float) -> None:
         self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
-        self._look_anew()
+        self._recheck()
 
     def refused(
         self, flight: Flight, url: str, now: float, retry_after: float | None
@@ -267,7 +272,7 @@ class QueueOfNames:
         if self._is_together:
             self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)
-        self._look_anew()
+        self._recheck()
 
     def _share(self, name: str, now: float) -> None:
         """Share one pause among names that are refused within a second, if they are
@@ -287,10 +292,10 @@ class QueueOfNames:
             for one in sites:
                 one.pause = self._pause
 
-    def _look_anew(self) -> None:
+    def _recheck(self) -> None:
         for one in self._sites.values():
             if one.site.pause is self._pause:
-                one.site.look_anew()
+                one.site.recheck()
 
 
 def _name(url: str) -> str:

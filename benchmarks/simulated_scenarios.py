@@ -37,7 +37,7 @@ class Server:
         return False
 
     def is_early(self, _now: float) -> bool:
-        """Return whether a request sent now is one too early, that makes things worse."""
+        """Return whether a request sent now comes too early and makes things worse."""
         return False
 
 

@@ -24,7 +24,7 @@ first:
 - the package's lines in the log, from INFO on, are at most one for ten requests, and
   two a site.
 
-Tags, sitemaps, usage, the ledger, the report, metrics and a job are on.
+Tags, sitemaps, usage, the report, metrics and a job are on.
 """
 
 from __future__ import annotations
@@ -44,17 +44,14 @@ from statistics import median
 
 import scrapy
 from loopback import Serving, hosts, open_more_files, until_input_ends
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
 
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
-
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-from twisted.internet import (
-    reactor,
-)  # noqa: E402 -- it is installed by its first import
+from twisted.internet import reactor  # noqa: E402 -- its first import installs it
 
 HERE = Path(__file__).parent
 SAMPLES = 10
@@ -74,7 +71,6 @@ SETTINGS = {
     "JOBDIR": "job",
     "LOG_FILE": "log.txt",
     "LOG_LEVEL": "INFO",
-    "MANDELBOT_LEDGER": "ledger.jsonl",
     "MANDELBOT_LIMITS": {"robots_timeout": 5},
     "MANDELBOT_METRICS": "127.0.0.1:0",
     "MANDELBOT_NOFOLLOW_LINKS": True,
@@ -151,7 +147,7 @@ class Sites:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Answer the requests of one connection, as long as the answers let it stand."""
+        """Answer the requests of one connection until an answer closes it."""
         try:
             while await self._answer(reader, writer):
                 await writer.drain()
@@ -519,7 +515,7 @@ class Soak:
         self._expect(
             lines <= most, f"too many lines: {self.errors.lines.most_common(5)}"
         )
-        for name in ("ledger.jsonl", "report.html", "report.json", "log.txt"):
+        for name in ("report.html", "report.json", "log.txt"):
             size = Path(name).stat().st_size if Path(name).exists() else 0
             print(f"  {name:<14}{size / 2**10:>9,.0f} KiB")
             self._expect(size, f"{name} was not written")

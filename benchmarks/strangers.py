@@ -177,7 +177,9 @@ ZYTE_SMARTPROXY_URL = '{proxy}'
 [spidermon]
 extension spidermon.contrib.scrapy.extensions.Spidermon = 500
 SPIDERMON_ENABLED = True
-SPIDERMON_SPIDER_CLOSE_MONITORS = ('spidermon.contrib.scrapy.monitors.SpiderCloseMonitorSuite',)
+SPIDERMON_SPIDER_CLOSE_MONITORS = (
+    'spidermon.contrib.scrapy.monitors.SpiderCloseMonitorSuite',
+)
 SPIDERMON_MIN_ITEMS = 50
 """
 DICTS = {
@@ -336,7 +338,7 @@ def zyte(request) -> tuple[int, dict, bytes]:
 
 
 def environment(name: str, wheel: Path) -> Path:
-    """Return the Python of the plugin's environment, which is made where it is missing."""
+    """Return the Python of the plugin's environment; make it if it is missing."""
     folder = KEPT / name
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]

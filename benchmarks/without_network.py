@@ -6,20 +6,23 @@ fork of this process, and prints what was counted as JSON, a line for each::
 
     python benchmarks/without_network.py VARIANT,SHAPE,PAGES[,COUNT] ...
 
-VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon":
-         500}; the same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or
-         "obey", with MANDELBOT_LEDGER (ledger), MANDELBOT_REPORT (watched) or
-         MANDELBOT_METRICS (metrics); stock-job, package-job: stock and package, with a
-         JOBDIR
-SHAPE    page: so many pages of one site; links: the same, each with twenty new links,
-         and most of these wait in the end; site: three pages each of so many sites; refusal: one
-         that refuses its first page so many times, with 503; queue: pages of so many
-         sites that all wait
+VARIANT  stock: Scrapy obeying robots.txt
+         package: ADDONS = {"scrapy_mandelbot.Addon": 500}
+         annotate, obey: the same with MANDELBOT_PURPOSE and that MANDELBOT_USAGE
+         watched, metrics: the same with MANDELBOT_REPORT, MANDELBOT_METRICS
+         stock-job, package-job: stock and package, with a JOBDIR
+SHAPE    page: so many pages of one site
+         links: the same, each with twenty new links, and most of these wait in the end
+         site: three pages each of so many sites
+         refusal: a site that refuses its first page so many times, with 503
+         queue: pages of so many sites that all wait
 COUNT    still: collect no garbage, and one task takes the items of a page, where Scrapy
-         makes a hundred; code: calls and bytecodes of each function of the package; modules:
-         how many modules of the package are loaded, and how many dataclasses are in
-         them; trace: what was called from the last 503 until the scheduler has the
-         request again; queue: bytecodes of pushes and pops, with all that they call;
+         makes a hundred
+         code: calls and bytecodes of each function of the package
+         modules: how many modules of the package are loaded, and how many dataclasses
+         are in them
+         trace: what was called from the last 503 until the scheduler has the request
+         queue: bytecodes of pushes and pops, with all that they call
          else the number of the process
 """
 
@@ -71,7 +74,6 @@ VARIANTS = {
     "package-job": {**OURS, "JOBDIR": "job"},
     "annotate": ANNOTATE,
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
-    "ledger": {**ANNOTATE, "MANDELBOT_LEDGER": "ledger.jsonl"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
     "metrics": {**OURS, "MANDELBOT_METRICS": True},
 }
@@ -317,7 +319,8 @@ def _name(frame: FrameType) -> str:
     if module != PACKAGE and not module.startswith(PACKAGE + "."):
         return ""
     code = frame.f_code
-    return f"{module.removeprefix(PACKAGE + '.')}:{getattr(code, 'co_qualname', code.co_name)}"
+    function = getattr(code, "co_qualname", code.co_name)
+    return f"{module.removeprefix(PACKAGE + '.')}:{function}"
 
 
 def _beginning(code: CodeType) -> int:
@@ -331,7 +334,7 @@ def _beginning(code: CodeType) -> int:
 
 
 class WatchedScheduler(Scheduler):
-    """Scrapy's own scheduler; the recording ends when it has the refused request again."""
+    """Scrapy's scheduler; the recording ends when the refused request is back."""
 
     def enqueue_request(self, request: scrapy.Request) -> bool:
         taken = super().enqueue_request(request)

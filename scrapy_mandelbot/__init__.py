@@ -1,7 +1,8 @@
-"""Scrapy reads every robots.txt right, pauses a site that answers 503 and finds its sitemaps.
+"""Scrapy reads every robots.txt right, pauses sites in trouble, finds their sitemaps.
 
-The public names stand in ``__init__.pyi``. Each is imported when it is first used: the
-parser works without Scrapy, and Scrapy loads the package's commands on every call.
+The public names stand in ``__init__.pyi``. Each is imported when it is first used:
+Scrapy loads the package's commands on every call. What a site's files say is read by
+the library, ``mandelbot``.
 """
 
 from importlib import import_module

@@ -25,9 +25,10 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.job_store import are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import fail_cleanly, is_server
+from scrapy_mandelbot.settings.values import fail_cleanly, is_job_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -43,7 +44,7 @@ _SHARED = "scrapy_mandelbot.SharedJobScheduler"
 
 
 class Component(NamedTuple):
-    """A component of the package by its import path, so that disabled ones are not imported."""
+    """A component of the package, by its import path: none is imported in vain."""
 
     setting: str
     name: str
@@ -60,7 +61,7 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
 
 _OFF = (None, "", "off", "signal", False)
 _OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
-_OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
+_OF_USE = _sets("MANDELBOT_PURPOSE")
 _DOWNLOADS = "DOWNLOADER_MIDDLEWARES"
 _SPIDERS = "SPIDER_MIDDLEWARES"
 _EXTENSIONS = "EXTENSIONS"
@@ -150,9 +151,8 @@ class QueueSetup:
             crawler.settings["SCHEDULER"] == _SHARED
             and not Crawl.of(crawler).asks_for_more
         ):
-            _set(
-                crawler.settings, "SCHEDULER", Scheduler, _ADDON
-            )  # the shell would take sites from workers
+            # the shell would take sites from workers
+            _set(crawler.settings, "SCHEDULER", Scheduler, _ADDON)
         _warn_of_other_job(crawler.settings)
         raise NotConfigured
 
@@ -187,7 +187,7 @@ def put_site_queue(settings: BaseSettings) -> None:
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
         _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
-        if scheduler_class is Scheduler and is_server(
+        if scheduler_class is Scheduler and is_job_server(
             str(settings.get("MANDELBOT_JOB"))
         ):
             _set(settings, "SCHEDULER", _SHARED, _ADDON)
@@ -208,11 +208,7 @@ def put_site_queue(settings: BaseSettings) -> None:
 
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
-    """Store requests crash-safe, unless the project has its own dupe filter or disk queue."""
-    from scrapy_mandelbot.job.job_store import (  # noqa: PLC0415 -- only where there is a job
-        are_scrapys_queues,
-    )
-
+    """Store requests crash-safe, unless the project has its own filter or queue."""
     if not are_scrapys_queues(settings):
         logger.warning(
             "JOBDIR has Scrapy's format and does not survive a crash, because the"
@@ -225,9 +221,8 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
 def _warn_of_other_job(settings: BaseSettings) -> None:
     if not settings["JOBDIR"]:
         return
-    from scrapy_mandelbot.job.job import (
-        keeps_job,
-    )  # noqa: PLC0415 -- only where there is one
+    # Only where there is a job: they load 22 modules.
+    from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415
     from scrapy_mandelbot.job.salvage import FILE  # noqa: PLC0415
 
     file = Path(settings["JOBDIR"], FILE)
@@ -277,11 +272,9 @@ def _is(key: Any, component: type | str) -> bool:
     A module that is not imported yet cannot hold a class that exists.
     """
     if not isinstance(key, str):
-        return (
-            is_class_of(key, component)
-            if isinstance(component, str)
-            else key is component
-        )
+        if isinstance(component, str):
+            return is_class_of(key, component)
+        return key is component
     module, _, name = key.rpartition(".")
     if isinstance(component, str) and module.partition(".")[0] == _PACKAGE:
         return name == component.rpartition(".")[2]

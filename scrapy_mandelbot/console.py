@@ -9,18 +9,19 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted
+from mandelbot.origins import site_named
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.robots.origins import site_named
+from scrapy_mandelbot.report.survey import status
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import RobotsTxt
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.status import CrawlStatus
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 _REASON = "paused manually"
 
@@ -72,31 +73,21 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
     return Crawl.of(crawler).manual_control.closed_sites()
 
 
-def _status(crawler: Crawler) -> CrawlStatus:
-    from scrapy_mandelbot.report.survey import status  # noqa: PLC0415 -- few look
-
-    return status(crawler)
-
-
 def why_idle(crawler: Crawler) -> str:
     """Return as text why a crawl sends nothing now: what it waits for, and how long."""
-    return why_idle_text(_status(crawler))
+    return why_idle_text(status(crawler))
 
 
-def why_idle_text(status: CrawlStatus) -> str:
+def why_idle_text(found: CrawlStatus) -> str:
     """Return why no request is sent now: a sentence, and the table of sites."""
-    if status.under_way:
-        is_one = status.under_way == 1
-        under_way = (
-            f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'}"
-            " under way"
-        )
-        return f"It is not idle: {under_way}.\n\n{status}"
-    if not status.waiting:
+    if found.under_way:
+        under_way = counted(found.under_way, "request is", "requests are")
+        return f"It is not idle: {under_way} under way.\n\n{found}"
+    if not found.waiting:
         return "No request waits: the spider has yielded none that is left."
-    if not status.is_idle:
-        return f"It is not idle: requests are about to be sent.\n\n{status}"
-    return f"It waits: {status.as_text()}.\n\n{status.table()}"
+    if not found.is_idle:
+        return f"It is not idle: requests are about to be sent.\n\n{found}"
+    return f"It waits: {found.as_text()}.\n\n{found.table()}"
 
 
 def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
@@ -114,7 +105,9 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
         ValueError: the URL has no site.
     """
     rules = Crawl.of(crawler).known_rules(site_named(url))
-    return None if rules is None or rules.parser is None else rules.robots
+    if rules is None or rules.parser is None:
+        return None
+    return rules.robots
 
 
 class Text(str):
@@ -146,10 +139,8 @@ class PauseConsole:
         telnet_vars["mandelbot"] = self
 
     def __repr__(self) -> str:
-        can = (
-            "mandelbot: .pause(url, seconds), .resume(url), .paused, .status, .why_idle"
-        )
-        return f"{can}\n\n{self.status}"
+        names = ".pause(url, seconds), .resume(url), .paused, .status, .why_idle"
+        return f"mandelbot: {names}\n\n{self.status}"
 
     @property
     def paused(self) -> dict[str, str]:
@@ -159,7 +150,7 @@ class PauseConsole:
     @property
     def status(self) -> CrawlStatus:
         """The status of the crawl."""
-        return _status(self._crawler)
+        return status(self._crawler)
 
     @property
     def why_idle(self) -> Text:

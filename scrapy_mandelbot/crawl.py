@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
@@ -20,7 +21,6 @@ from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
@@ -74,12 +74,12 @@ class Crawl:
         """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
-        self.is_for_a_person = (
-            (lambda _: True) if self._is_a_command else engine.is_awaited
-        )
+        self.is_for_a_person: Callable[[Request], bool] = engine.is_awaited
         """Returns whether somebody waits for a request's answer, so that nothing may
         hang.
         """
+        if self._is_a_command:
+            self.is_for_a_person = _is_for_a_person
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         place: str | Path | None = None
@@ -112,7 +112,7 @@ class Crawl:
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
-        self.throttle.pauses.health_check.forbids = self.forbids
+        self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self._connect(self.fetcher)
@@ -276,6 +276,11 @@ class Crawl:
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
+
+
+def _is_for_a_person(_request: Request) -> bool:
+    """Return True: one of Scrapy's commands shows the answer to a person."""
+    return True
 
 
 def store_path(settings: BaseSettings, store: str) -> Path | None:

@@ -1,4 +1,11 @@
-"""A clock for tests of projects that skips waits; see ``docs/testing.rst``."""
+"""A clock for tests of projects that skips waits; see ``docs/testing.rst``.
+
+Two things follow the clock: the event loop, whose timers ring when the clock says so,
+and the modules of Scrapy that compare times themselves (``DOWNLOAD_DELAY``, the
+latency that AutoThrottle goes by, periodic calls). Each is taken over when a crawl
+begins inside ``autojump``, and for good: timers of a loop whose clock went back would
+be late.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -18,24 +28,38 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+_COMPARE_TIMES = (
+    "scrapy.core.downloader",
+    "scrapy.core.downloader.handlers._base_streaming",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.downloader.handlers.http2",
+    "scrapy.extensions.corestats",
+    "scrapy.utils.asyncio",
+)
+"""Modules of Scrapy that read the machine's clock, in some version of Scrapy."""
+
 
 class LoopTime(Clock):
-    """The clock of this process' event loops; while it is turned, only their waits advance it."""
+    """The clock of this process; while it is turned, only waits advance it."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[Any] = WeakSet()
         self._crawlers: WeakSet[Crawler] = WeakSet()
         self._may_jump: Callable[[], bool] = self._only_time_is_waited_for
         self._stands_at: float | None = None
-        self._ahead = self._epoch = self._settles = 0.0
+        """While it is turned: the monotonic time, in seconds."""
+        self._ahead = 0.0
+        """Seconds that jumps have added to the machine's monotonic time."""
+        self._epoch = 0.0
+        """Seconds since the epoch at monotonic time 0; 0: as the machine says."""
+        self._settles = 0.0
+        """Real seconds without an event before a jump."""
 
     def elapsed(self) -> float:
         """Return monotonic seconds, as timers use them."""
-        return (
-            time.monotonic() + self._ahead
-            if self._stands_at is None
-            else self._stands_at
-        )
+        if self._stands_at is None:
+            return time.monotonic() + self._ahead
+        return self._stands_at
 
     def now(self) -> float:
         """Return seconds since the epoch, as the package uses them."""
@@ -66,13 +90,14 @@ class LoopTime(Clock):
                 allowed.
         """
         self._may_jump = may_jump or self._only_time_is_waited_for
-        self._settles, self._stands_at = settles, self.elapsed()
+        self._settles = settles
+        self._stands_at = self.elapsed()
         self._epoch = time.time() - self._stands_at
-        # type: ignore[assignment,method-assign]
         before = Clock.of
-        Clock.of = self._clock_of
+        Clock.of = self._clock_of  # type: ignore[assignment,method-assign]
         try:
-            yield
+            with self._following_engines():
+                yield
         finally:
             Clock.of = before  # type: ignore[method-assign]
             self._ahead = self._stands_at - time.monotonic()
@@ -84,6 +109,39 @@ class LoopTime(Clock):
         with suppress(RuntimeError):  # no loop yet
             self._take_loop()
         return self
+
+    @contextmanager
+    def _following_engines(self) -> Iterator[None]:
+        """Follow each crawl that begins inside the block, stock Scrapy's too."""
+        from scrapy.core.engine import ExecutionEngine  # noqa: PLC0415 -- slow
+
+        before = ExecutionEngine.__init__
+
+        def make(engine: ExecutionEngine, crawler: Crawler, *args: Any) -> None:
+            self._clock_of(crawler)
+            self._take_scrapys_clocks()  # there is a reactor by now
+            before(engine, crawler, *args)
+
+        ExecutionEngine.__init__ = make  # type: ignore[assignment,method-assign]
+        try:
+            yield
+        finally:
+            ExecutionEngine.__init__ = before  # type: ignore[method-assign]
+
+    def _take_scrapys_clocks(self) -> None:
+        """Let the modules of Scrapy that compare times read this clock, from now on."""
+        module = SimpleNamespace(**vars(time))
+        module.monotonic = self.elapsed
+        module.time = self.now
+        ours = {"monotonic": self.elapsed, "time": self.now}
+        for path in _COMPARE_TIMES:
+            with suppress(ImportError):  # another version; no HTTP/2
+                names = vars(import_module(path))
+                for name, clock in ours.items():
+                    if names.get(name) is getattr(time, name):
+                        names[name] = clock
+                if names.get("time") is time:
+                    names["time"] = module
 
     def _take_loop(self) -> None:
         reactor: Any = sys.modules.get("twisted.internet.reactor")  # typed as a module
@@ -126,21 +184,39 @@ class LoopTime(Clock):
 def _is_at_work(crawler: Crawler) -> bool:
     """Return whether a crawl waits for a site or the spider, not only for time.
 
-    A callback that awaits a request counts as that request. This needs private slots of
-    Scrapy; without them the answer is no.
+    A callback that awaits a request counts as that request; a request that waits for
+    DOWNLOAD_DELAY only waits for time. This needs private slots of Scrapy; without them
+    the answer is no.
     """
     engine: Any = crawler.engine
     if engine is None:  # under construction
         return True
-    with_spider: set[Request] = getattr(
-        getattr(engine.scraper, "slot", None), "active", set()
-    )
-    under_way: set[Request] = getattr(
-        getattr(engine, "_slot", None), "inprogress", set()
-    )
-    return bool(engine.downloader.active) or len(with_spider) > len(
-        under_way - with_spider
-    )
+    if _worked_on(engine.downloader):
+        return True
+    of_scraper = getattr(engine.scraper, "slot", None)
+    with_spider: set[Request] = getattr(of_scraper, "active", set())
+    of_engine = getattr(engine, "_slot", None)
+    under_way: set[Request] = getattr(of_engine, "inprogress", set())
+    return len(with_spider) > len(under_way - with_spider)
+
+
+def _worked_on(downloader: Any) -> list[Request]:
+    """Return the requests in the downloader that wait for more than its delays.
+
+    Those that wait for a delayed robots.txt wait for time, too.
+    """
+    slots = getattr(downloader, "slots", {}).values()
+    delayed = {request for slot in slots if slot.latercall for request, _ in slot.queue}
+    sites = {
+        urlsplit(request.url).netloc
+        for request in delayed
+        if request.url.endswith("/robots.txt")
+    }
+    return [
+        request
+        for request in downloader.active - delayed
+        if not sites or urlsplit(request.url).netloc not in sites
+    ]
 
 
 TIME = LoopTime()
@@ -152,8 +228,8 @@ def autojump() -> Iterator[LoopTime]:
 
     When no crawl waits for an answer, a callback or a pipeline, the clock of the event
     loop jumps to the next timer. A pause of an hour takes no time, and the order of
-    events stays the same. Code that reads the machine's clock itself, such as
-    DOWNLOAD_DELAY, is not affected.
+    events stays the same. Scrapy's delays follow the clock, with the add-on and without
+    it; code of yours that reads the machine's clock does not.
 
     Yields:
         The clock: ``now()`` returns seconds since the epoch, ``skip(seconds)`` moves it

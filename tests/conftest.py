@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import gc
-import ipaddress
 import logging
 import os
-import signal
-import sys
 import tempfile
 
 import pytest
 from clocks import TurnedClock
-from examples import load_profile
 from forked import Forked
 from jobs import Job
 from redis_server import NEEDS_REDIS, RedisServer
+from running import (  # noqa: F401 - hooks and fixtures
+    browser,
+    chromium,
+    nothing_is_sent_but_to_loopback,
+    pytest_collection_finish,
+    pytest_make_parametrize_id,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
 from webs import Web
-
-load_profile()
-
-# In the background of a script Ctrl-C is ignored, also by the programs that the tests
-# start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 _SUFFIXES = None
 # else it is that of the process that started this one
@@ -57,16 +54,6 @@ def pytest_configure(config):
     )
 
 
-def pytest_make_parametrize_id(val):
-    """Name long bytes by their length: each process that collects the tests has to name
-    them alike.
-
-    What gzip has packed holds the time at which it did.
-    """
-    is_long = isinstance(val, bytes) and (len(val) > 50 or val.startswith(b"\x1f\x8b"))
-    return f"{len(val)} bytes" if is_long else None
-
-
 PROGRAMS = {"redis_of_session", "redis_server", "chromium"}
 """Fixtures that start what is no part of Python."""
 
@@ -82,79 +69,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker("slow")
 
 
-def pytest_collection_finish():
-    """Collect garbage again, but never look through the modules and the tests
-    themselves.
-    """
-    gc.freeze()
-    gc.enable()
-
-
-@pytest.hookimpl(optionalhook=True)  # xdist's
-def pytest_xdist_auto_num_workers():
-    """Start three workers on two cores with ``-n auto``: many tests wait for timers and
-    sockets.
-    """
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None  # as the plugin reads it
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count()
-    )
-    return (cores or 1) * 3 // 2
-
-
-@pytest.hookimpl(optionalhook=True)  # xdist's
-def pytest_xdist_make_scheduler(config, log):
-    """Give each process one run of neighbouring tests, and what others have left when
-    it is done.
-
-    So a module's server, browser or corpus is made ready once, and no process waits at
-    the end for one that has several long tests left.
-    """
-    from xdist.scheduler import WorkStealingScheduling
-
-    return WorkStealingScheduling(config, log)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_written_to_what_all_sites_share():
-    """Whatever a process's tests do, what stands for nothing says nothing in the end."""
+    """After all tests of a process, shared empty objects are still empty."""
     yield
     from flights import assert_untouched
 
     assert_untouched()
-
-
-_SENT_OUT: set[str] = set()
-
-
-def _watch(event, arguments):
-    if event not in {"socket.connect", "socket.sendto", "socket.getaddrinfo"}:
-        return
-    address = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
-    host = address[0] if isinstance(address, tuple) else address
-    host = (
-        host.decode("latin-1") if isinstance(host, bytes) else str(host or "localhost")
-    )
-    try:
-        is_inside = ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:  # a name, or a socket's path
-        is_inside = host.startswith("/") or host.rpartition(".")[2] in {
-            "localhost",
-            "invalid",
-        }
-    if not is_inside:
-        _SENT_OUT.add(f"{host} by {os.environ.get('PYTEST_CURRENT_TEST')}")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_is_sent_but_to_loopback():
-    """Neither a request nor a question for an address, by a process's tests."""
-    sys.addaudithook(_watch)
-    yield
-    assert not _SENT_OUT
 
 
 @pytest.fixture
@@ -165,7 +86,7 @@ def clock() -> TurnedClock:
 
 @pytest.fixture
 def make_crawler(clock):
-    """Make crawlers that send nothing, by a turned clock; no timer of theirs is left."""
+    """Make crawlers that send nothing, by a turned clock; they leave no timer."""
     from queueing import queue_crawler  # at its import a reactor has to be there
     from scrapy.signals import spider_closed
 
@@ -199,7 +120,7 @@ def webs():
 
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory):
-    """Start what runs Scrapy in processes of their own, without importing it for each."""
+    """Run Scrapy in separate processes without importing it for each."""
     started = Forked(tmp_path_factory.mktemp("forked"))
     yield started
     started.stop()
@@ -225,22 +146,3 @@ def redis_server(redis_of_session) -> RedisServer:
 def job(tmp_path, forked) -> Job:
     """A spider of its own process, with JOBDIR."""
     return Job(tmp_path, forked)
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """Start one for all tests of the process."""
-    browsers = pytest.importorskip("browser")
-    if not browsers.IS_THERE:
-        pytest.skip("needs chromium and chromedriver")
-    started = browsers.Browser()
-    yield started
-    started.quit()
-
-
-@pytest.fixture
-def browser(chromium):
-    """Be as wide as a desktop, and light, at first."""
-    chromium.be(1440, 1000)
-    chromium.prefer("light")
-    return chromium

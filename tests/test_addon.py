@@ -74,7 +74,7 @@ def middlewares(
     return [load_object(one) for one in listed]
 
 
-def test_one_line_wires_all():
+def test_one_line_of_settings_wires_all():
     """Components in their places, the stock middleware gone, the rules obeyed."""
     settings = settings_with_addon()
     assert settings.getbool("ROBOTSTXT_OBEY")
@@ -91,7 +91,7 @@ def test_one_line_wires_all():
     assert order.index(HttpErrorMiddleware) == order.index(RobotTagsMiddleware) + 1
 
 
-def test_what_the_project_says_stays():
+def test_settings_of_the_project_stay():
     """ROBOTSTXT_OBEY, the parser, and the order or absence of our middlewares."""
     settings = settings_with_addon(
         ROBOTSTXT_OBEY=False,
@@ -140,14 +140,14 @@ def test_scrapys_own_queues_are_replaced(own):
     assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
 
 
-def test_a_projects_own_queue_goes_within():
+def test_a_projects_own_queue_is_wrapped():
     """One like ScrapyPriorityQueue orders the requests of a site."""
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OwnQueue)
     assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is SiteQueue
     assert settings["MANDELBOT_INNER_PRIORITY_QUEUE"] is OwnQueue
 
 
-def test_another_queue_stays_and_is_told_of(caplog):
+def test_a_queue_that_cannot_be_wrapped_stays_with_a_warning(caplog):
     """A queue that cannot be wrapped is used as set, and a log line says what that
     costs.
     """
@@ -156,7 +156,7 @@ def test_another_queue_stays_and_is_told_of(caplog):
     assert "it does not skip paused sites" in caplog.text
 
 
-def test_another_scheduler_goes_within():
+def test_a_third_party_scheduler_is_wrapped():
     """A scheduler that is not Scrapy's is asked by one that parks requests of paused
     sites.
     """
@@ -167,7 +167,7 @@ def test_another_scheduler_goes_within():
 
 
 @pytest.mark.parametrize("own", [{}, {"SCHEDULER_PRIORITY_QUEUE": SiteQueue}])
-def test_no_site_queue_goes_within_one_that_has_its_own(own):
+def test_a_site_queue_is_not_wrapped_in_another(own):
     """Where the project names our scheduler, or a kind of it, what is within has
     Scrapy's queue.
     """
@@ -185,7 +185,7 @@ def test_no_site_queue_goes_within_one_that_has_its_own(own):
         )
 
 
-def test_what_is_no_scheduler_is_scrapys_to_refuse():
+def test_scrapy_refuses_what_is_no_scheduler():
     """The project's mistake stays as it is, and Scrapy's engine says what it is."""
     crawler = get_crawler(Spider, {**SETTINGS, "SCHEDULER": OtherQueue})
     with pytest.raises(
@@ -197,7 +197,7 @@ def test_what_is_no_scheduler_is_scrapys_to_refuse():
 @pytest.mark.parametrize(
     "named", [{}, {"SCHEDULER_PRIORITY_QUEUE": DownloaderAwarePriorityQueue}]
 )
-def test_concurrency_per_ip_is_scrapys_to_refuse(named):
+def test_scrapy_refuses_concurrency_per_ip(named):
     """Its own queue knows no addresses, and says so."""
     settings = settings_with_addon(CONCURRENT_REQUESTS_PER_IP=2, **named)
     assert (
@@ -242,7 +242,8 @@ process = CrawlerProcess(settings)
 crawler = process.create_crawler(EmptySpider)
 process.crawl(crawler)
 process.start()
-print(crawler.stats.get_value("finish_reason"), crawler.settings["SCHEDULER_PRIORITY_QUEUE"])
+queue = crawler.settings["SCHEDULER_PRIORITY_QUEUE"]
+print(crawler.stats.get_value("finish_reason"), queue)
 """
 
 
@@ -279,7 +280,7 @@ def test_the_package_does_not_import_the_reactor():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_component_of_ours_is_known_by_any_of_its_paths():
+def test_a_component_is_recognised_by_each_of_its_paths():
     """By the public one, by its home, and by that of a module that has it and is
     imported.
     """

@@ -8,13 +8,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from mandelbot import Dialect
+from mandelbot.robotstxt import DIALECTS
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.politeness.pace import PacePolicy
-from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
 
 
@@ -50,6 +51,8 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
+    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
+    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
     ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
     (
@@ -102,7 +105,6 @@ BAD = [
     ("MANDELBOT_PURPOSE", 7, "one or several of"),
     ("MANDELBOT_USAGE", "drop", "'off' or 'annotate' or 'obey'"),
     ("MANDELBOT_USAGE_UNKNOWN", "obey", "'allow' or 'drop'"),
-    ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("MANDELBOT_SIGN", True, "'always' or 'asked'"),
     ("MANDELBOT_SIGN_KEY", 7, "the path of a PEM file"),
     (
@@ -207,7 +209,7 @@ def test_a_delay_is_a_number_of_seconds(seconds):
     assert str(error.value).startswith(f"{wrong}: it takes a number")
 
 
-def test_a_delay_that_is_a_flag_is_named():
+def test_a_delay_that_is_a_flag_is_an_error():
     """True is no second, though Python counts it as one."""
     with pytest.raises(
         SettingsError, match=r"^MANDELBOT_CRAWL_DELAYS\['b\.example'\] = True: it"
@@ -441,12 +443,7 @@ def test_a_lease_below_a_second_is_an_error(lease):
     assert config(MANDELBOT_JOB_OPTIONS={"lease": 1}).job_lease == 1
 
 
-def test_there_are_not_too_many_settings():
-    """The whole table fits on two screens."""
-    assert len(setting_defaults()) <= 33
-
-
-def test_what_is_in_force_is_told_of_each_setting():
+def test_the_effective_value_of_each_setting_is_returned():
     """With who says so; each option by itself."""
     settings = Settings(
         {"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_OPTIONS": {"lease": 60}}
@@ -471,7 +468,7 @@ def test_what_is_in_force_is_told_of_each_setting():
         ("rediss://host?ssl_cert_reqs=some", "Requirements Flag: some"),
     ],
 )
-def test_an_option_of_a_server_that_is_none_is_told_at_start(name, url, error):
+def test_an_unusable_option_of_a_server_is_an_error_at_the_start(name, url, error):
     """As a certificate that is not there; it would fail at each connection."""
     with pytest.raises(SettingsError) as raised:
         config(**{name: url})

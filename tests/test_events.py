@@ -11,6 +11,7 @@ from itertools import chain
 from types import SimpleNamespace
 
 import pytest
+from mandelbot.formatting import clock_time, moment
 from support.package_source import NODES
 
 from scrapy_mandelbot import signals
@@ -22,8 +23,7 @@ from scrapy_mandelbot.events import (
     SITEMAP_READ,
 )
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.robots.formatting import clock_time, moment
+from scrapy_mandelbot.politeness.tally import End
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")
@@ -179,7 +179,7 @@ def test_an_event_may_be_counted_alone(world, caplog, name):
     assert not world.signals
 
 
-def test_what_grows_by_nothing_is_not_there(world):
+def test_a_stat_that_grows_by_nothing_is_not_created(world):
     """A sitemap without entries makes no stat of entries."""
     world.count(SITEMAP_READ, entries=0, older=0)
     assert world.stats == {"mandelbot/sitemaps/read": 1}
@@ -192,7 +192,7 @@ def test_a_request_is_named_whole(world, caplog):
     assert request in caplog.records[0].getMessage()
 
 
-def test_what_signal_handlers_hear_is_plain(world):
+def test_signal_handlers_get_plain_values(world):
     """A site, a time with its zone, a reason, seconds."""
     until = VALUES["until"]
     world.emit(
@@ -215,7 +215,7 @@ def test_what_signal_handlers_hear_is_plain(world):
 @pytest.mark.parametrize(
     "nasty", ["\x1b[2J", "\r\nINFO: all is well", "\u202e", "\x00", "\ud800"]
 )
-def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
+def test_text_from_the_web_is_escaped(world, caplog, nasty):
     """In the log line and for signal handlers: no control characters, no line of its
     own.
     """
@@ -229,7 +229,7 @@ def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
         text.encode()
 
 
-def test_long_text_of_the_web_comes_out_short(world, caplog):
+def test_long_text_from_the_web_is_shortened(world, caplog):
     """A URL may have megabytes."""
     world.emit(PAUSED, where="w", site="s", until=0.0, reason="x" * 10**6, waiting=0)
     assert len(caplog.records[0].getMessage()) < 10_000

@@ -1,118 +1,235 @@
-"""The size of the package as a reader meets it.
+"""What must hold of the packages' modules, and a table of their size.
 
-``python tests/test_gates.py`` prints all figures. Downward only; upward is decided by
-the maintainers in an issue.
+A machine judges whether modules import each other in circles, and whether one is named
+like a module of the standard library. ``lint-imports`` judges the layers, and
+``benchmarks/gates.py`` what a page costs.
+
+Size is looked at in review: no test fails by it. ``python tests/test_gates.py`` prints
+the table, with the figures of the last release; ``--release`` prints those of today as
+they stand below.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.package_source import NODES, TEXTS, TREES
+import pytest
+from support.package_source import PACKAGES, ROOT, Source, packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[1]
-NAME = "scrapy_mandelbot"
-PACKAGE = ROOT / NAME
-
-MOST_MODULES = 190
-MOST_TOP_LEVEL_MODULES = 9
-MOST_LINES = 39_760
-MOST_CODE_LINES = 26_300
-LINES_OF_A_MODULE = 450
-LONGER: dict[str, int] = {}
-MOST_KNOBS = 59
-MOST_IMPORTED_NAMES = 15
-MORE_IMPORTED_NAMES: dict[str, int] = {
-    "fetching/fetcher.py": 24,
-    "fetching/requesting.py": 21,
-}
-MOST_IMPORTED_NAMES_OF_TEN = 16.5
-"""The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 53
+"""In all packages together. It only falls."""
+
+LONG_MODULE = 450
+MANY_IMPORTED_NAMES = 15
 LINES_OF_A_STORY = 25
-SEVERAL_STORIES: set[str] = {
-    "commands/output/explain_report.py",
-    "engine.py",
+
+LAST_RELEASE = {
+    "modules": 190,
+    "modules at the top": 9,
+    "modules of more than 450 lines": 14,
+    "modules with several stories": 8,
+    "modules that import more than 15 names": 2,
+    "circles of imports": 3,
+    "lines": 43098,
+    "lines of code": 29573,
+    "knobs": 59,
+    "public methods of the largest class": 25,
+    'private docstrings "Return ..."': 53,
 }
-NAMES_OF_THE_STANDARD_LIBRARY: set[str] = set()
+"""All packages together; until 0.1.0 is released, on 28 November 2026."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 
 
-# Lines
+# Circles
 
 
-def lines(where: str) -> int:
-    return len(TEXTS[where].splitlines())
+def imported(package: Source, where: str) -> dict[str, set[str]]:
+    """Return the modules of its package that a module imports, with their names."""
+    found = defaultdict(set)
+    for node in package.nodes[where]:
+        if isinstance(node, ast.ImportFrom):
+            if (node.module or "").split(".")[0] != package.name:
+                continue
+            folder = place_of(package, node.module)
+            for alias in node.names:
+                inner = f"{folder}/{alias.name}".lstrip("/")
+                module = module_at(package, inner) or module_at(package, folder)
+                # "as" the same name offers it to others, as a name in __all__ does.
+                found[module] |= {alias.name} if alias.name != alias.asname else set()
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == package.name:
+                    module = module_at(package, place_of(package, alias.name))
+                    found[module].add(alias.name)
+    return found
+
+
+def place_of(package: Source, module: str) -> str:
+    return module.replace(".", "/").removeprefix(package.name).lstrip("/")
+
+
+def module_at(package: Source, place: str) -> str:
+    candidates = f"{place}.py", f"{place}/__init__.py".lstrip("/")
+    return next((one for one in candidates if one in package.trees), "")
+
+
+def circles(package: Source) -> list[list[str]]:
+    """Return the groups of modules that all import each other, directly or not."""
+    imports = {
+        where: {one for one in imported(package, where) if one}
+        for where in package.trees
+    }
+    reached = {where: {where} for where in imports}
+    while True:
+        further = {
+            where: those.union(*(reached[one] for one in imports[where]))
+            for where, those in reached.items()
+        }
+        if further == reached:
+            break
+        reached = further
+    groups = {
+        tuple(sorted(one for one in reached[where] if where in reached[one]))
+        for where in imports
+    }
+    return sorted(list(group) for group in groups if len(group) > 1)
+
+
+def test_few_modules_import_each_other():
+    """A module of a circle cannot be read, tested or moved without all of it."""
+    assert sum(len(circles(one)) for one in PACKAGES) <= MOST_CIRCLES
+
+
+def test_a_circle_is_found_in_each_package(tmp_path):
+    """Those of ``packages/`` count as the add-on's do."""
+    for folder in ("scrapy_mandelbot", "packages/other/src/other"):
+        package = tmp_path / folder
+        (package / "room").mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "a.py").write_text(f"from {package.name}.room import b\n")
+        (package / "room" / "__init__.py").touch()
+        (package / "room" / "b.py").write_text(f"import {package.name}.a\n")
+        (package / "c.py").write_text(f"from {package.name}.a import b\n")
+    found = [(one.name, circles(one)) for one in packages(tmp_path)]
+    expected = [["a.py", "room/b.py"]]
+    assert found == [("scrapy_mandelbot", expected), ("other", expected)]
+
+
+# Names of the standard library
+
+
+def test_nothing_is_named_like_a_module_of_the_standard_library():
+    """Python looks beside the file that it runs first, and so do editors."""
+    names = {
+        part.removesuffix(".py")
+        for package in PACKAGES
+        for where in package.trees
+        for part in where.split("/")
+    }
+    assert names & sys.stdlib_module_names == set()
+
+
+MAIN_MODULES = [
+    package.folder / where
+    for package in PACKAGES
+    for where in package.trees
+    if where.endswith("__main__.py")
+]
+
+
+def test_a_file_of_the_package_runs_from_inside():
+    """``python scrapy_mandelbot/console.py`` works: editors run the file they show."""
+    addon = PACKAGES[0]
+    names = [one for one in top_level_modules(addon) if not one.startswith("__")]
+    inside = f"""
+import runpy
+import sys
+sys.path[:0] = [{str(addon.folder)!r}]
+for name in {names!r}:
+    runpy.run_path({str(addon.folder)!r} + "/" + name)
+"""
+    subprocess.run([sys.executable, "-c", inside], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("main", MAIN_MODULES, ids=str)
+def test_the_main_module_runs_from_inside(main):
+    """Its folder is then the first in which Python looks for modules."""
+    inside = f"""
+import runpy
+import sys
+sys.path[0] = {str(main.parent)!r}
+sys.argv[1:] = ["check", "-"]
+runpy.run_path({str(main)!r}, run_name="__main__")
+"""
+    subprocess.run(
+        [sys.executable, "-c", inside],
+        cwd=ROOT,
+        input="User-agent: *\nDisallow: /x\n",
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+
+# The table: lines
+
+
+def lines(package: Source, where: str) -> int:
+    return len(package.texts[where].splitlines())
 
 
 @cache
-def code_lines(where: str) -> int:
-    """Count lines that are no docstring, import, comment or blank line.
+def code_lines(package: Source, where: str) -> int:
+    """Count lines that are not docstrings, imports, comments or blank.
 
     A string under an attribute counts as code, as it does in a table of names.
     """
+    text = package.texts[where].splitlines()
     code = {
         number
-        for number, line in enumerate(TEXTS[where].splitlines(), 1)
+        for number, line in enumerate(text, 1)
         if line.strip() and line.strip() != "if TYPE_CHECKING:"
     }
-    quoted: set[int] = set()  # a line of a text may begin like a comment
-    for node in NODES[where]:
+    # a line of a text may begin like a comment
+    quoted: set[int] = set()
+    for node in package.nodes[where]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             code -= rows(node)
-        elif (
-            isinstance(node, ast.Constant | ast.JoinedStr)
-            and node.lineno != node.end_lineno
-        ):
-            quoted |= rows(node)
-        elif isinstance(node, Definition | ast.Module) and ast.get_docstring(
-            node, clean=False
-        ):
+        elif isinstance(node, ast.Constant | ast.JoinedStr):
+            if node.lineno != node.end_lineno:
+                quoted |= rows(node)
+        elif has_docstring(node):
             code -= rows(node.body[0])
     commented = {
-        number
-        for number, line in enumerate(TEXTS[where].splitlines(), 1)
-        if line.lstrip().startswith("#")
+        number for number, line in enumerate(text, 1) if line.lstrip().startswith("#")
     }
     return len(code - (commented - quoted))
+
+
+def has_docstring(node: ast.AST) -> bool:
+    return isinstance(node, Definition | ast.Module) and bool(ast.get_docstring(node))
 
 
 def rows(node: ast.AST) -> set[int]:
     return set(range(node.lineno, node.end_lineno + 1))
 
 
-def test_the_package_is_no_larger():
-    """What is added makes room for itself."""
-    assert len(TREES) <= MOST_MODULES
-    assert len(top_level_modules()) <= MOST_TOP_LEVEL_MODULES
-    assert sum(map(lines, TREES)) <= MOST_LINES
-    assert sum(map(code_lines, TREES)) <= MOST_CODE_LINES
-    assert longer() == LONGER
+def top_level_modules(package: Source) -> list[str]:
+    return [where for where in package.trees if "/" not in where]
 
 
-def longer() -> dict[str, int]:
-    return {where: lines(where) for where in TREES if lines(where) > LINES_OF_A_MODULE}
-
-
-def top_level_modules() -> list[str]:
-    return [where for where in TREES if "/" not in where]
-
-
-# Stories
+# The table: stories
 
 
 def stories(tree: ast.Module) -> list[int]:
@@ -150,9 +267,8 @@ def names_defined(statement: ast.stmt) -> list[str]:
         return [statement.name]
     if not isinstance(statement, ast.Assign | ast.AnnAssign):
         return []
-    targets = (
-        statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    )
+    is_plain = isinstance(statement, ast.Assign)
+    targets = statement.targets if is_plain else [statement.target]
     return [
         node.id
         for one in targets
@@ -163,207 +279,60 @@ def names_defined(statement: ast.stmt) -> list[str]:
     ]
 
 
-def with_several_stories() -> set[str]:
-    return {
-        where
-        for where, tree in TREES.items()
-        if sum(size >= LINES_OF_A_STORY for size in stories(tree)) > 1
-    }
-
-
-def test_a_module_holds_one_story():
-    """Its larger parts name each other; the list of the others only gets shorter."""
-    assert with_several_stories() == SEVERAL_STORIES
+def has_several_stories(tree: ast.Module) -> bool:
+    return sum(size >= LINES_OF_A_STORY for size in stories(tree)) > 1
 
 
 def test_parts_that_name_each_other_are_one_story():
-    """By a name of any kind; a logger links nothing, and a line between the parts does."""
+    """By a name of any kind; a logger links nothing, a line between the parts does."""
     apart = "logger = 1\nA = 1\ndef f():\n    logger\n    A\nclass C:\n    x = logger\n"
     assert stories(ast.parse(apart)) == [4, 2]
     assert stories(ast.parse(apart + "def g(c: C): f\n")) == [7]
     assert stories(ast.parse(apart + "f.c = C\n")) == [6]
 
 
-# Knobs
-
-
-def test_there_are_not_too_many_knobs():
-    """Settings, and the keys of those that are dicts: the page lists those that the
-    code reads.
-    """
-    assert sorted(knobs_of_the_page()) == sorted(knobs())
-    assert len(knobs()) <= MOST_KNOBS
-
-
-def knobs() -> list[str]:
-    from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
-
-    return [
-        *setting_defaults(),
-        *(f"{name}.{key}" for name in OPTIONS for key in OPTIONS[name]),
-    ]
-
-
-def knobs_of_the_page() -> list[str]:
-    text = (ROOT / "docs" / "settings.rst").read_text("utf-8")
-    settings = re.findall(r"^((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)\n~", text, re.MULTILINE)
-    entries = re.split(r"^([A-Z_]+)\n~+\n", text, flags=re.MULTILINE)
-    options = [
-        f"{name}.{key}"
-        for name, entry in zip(entries[1::2], entries[2::2], strict=True)
-        for key in re.findall(
-            r"^``(\w+)`` \(``.+``\): ", entry.partition("\n\n\n")[0], re.MULTILINE
-        )
-    ]
-    return settings + options
-
-
-# Imports
-
-
-def imported(where: str) -> dict[str, set[str]]:
-    """Return the modules of the package that a module imports, with the names from
-    each.
-    """
-    found = defaultdict(set)
-    for node in NODES[where]:
-        if (
-            isinstance(node, ast.ImportFrom)
-            and (node.module or "").split(".")[0] == NAME
-        ):
-            folder = node.module.replace(".", "/").removeprefix(NAME).lstrip("/")
-            for alias in node.names:
-                module = module_at(f"{folder}/{alias.name}".lstrip("/")) or module_at(
-                    folder
-                )
-                # "as" the same name offers it to others, as a name in __all__ does.
-                found[module] |= {alias.name} if alias.name != alias.asname else set()
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                folder = alias.name.replace(".", "/")
-                if folder.split("/")[0] == NAME:
-                    found[module_at(folder.removeprefix(NAME).lstrip("/"))].add(
-                        alias.name
-                    )
-    return found
-
-
-def module_at(place: str) -> str:
-    candidates = f"{place}.py", f"{place}/__init__.py".lstrip("/")
-    return next((one for one in candidates if one in TREES), "")
+# The table: names
 
 
 @cache
-def imported_names(where: str) -> int:
-    """Count the names of the package that a module imports for itself, and does not
-    offer.
-    """
+def imported_names(package: Source, where: str) -> int:
+    """Count the package's names that a module imports and does not offer to others."""
     offered = set()
-    for node in TREES[where].body:
+    for node in package.trees[where].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             offered = {
                 one.value for one in ast.walk(node) if isinstance(one, ast.Constant)
             }
-    return len(set().union(*imported(where).values()) - offered)
+    return len(set().union(*imported(package, where).values()) - offered)
 
 
-def more_imported_names() -> dict[str, int]:
-    return {
-        where: imported_names(where)
-        for where in TREES
-        if imported_names(where) > MOST_IMPORTED_NAMES
-    }
+def knobs(package: Source) -> int:
+    """Count the settings, and the keys of those that are dicts; the add-on has all."""
+    if package is not PACKAGES[0]:
+        return 0
+    from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
+
+    return len(setting_defaults()) + sum(len(keys) for keys in OPTIONS.values())
 
 
-def imported_names_of_ten() -> float:
-    return sum(sorted(map(imported_names, TREES))[-10:]) / 10
-
-
-def test_a_module_imports_few_names_of_the_package():
-    """Who reads one need not know many others; the table of the exceptions only gets
-    shorter.
-    """
-    assert more_imported_names() == MORE_IMPORTED_NAMES
-    assert imported_names_of_ten() <= MOST_IMPORTED_NAMES_OF_TEN
-
-
-def circles() -> list[list[str]]:
-    """Return the groups of modules each of which imports, by way of others, all of the
-    group.
-    """
-    imports = {where: {one for one in imported(where) if one} for where in TREES}
-    reached = {where: {where} for where in TREES}
-    while True:
-        further = {
-            where: those.union(*(reached[one] for one in imports[where]))
-            for where, those in reached.items()
-        }
-        if further == reached:
-            break
-        reached = further
-    groups = {
-        tuple(sorted(one for one in reached[where] if where in reached[one]))
-        for where in TREES
-    }
-    return sorted(list(group) for group in groups if len(group) > 1)
-
-
-def test_few_modules_import_each_other():
-    """A module of a circle cannot be read, tested or moved without all of it."""
-    assert len(circles()) <= MOST_CIRCLES
-
-
-# Names of the standard library
-
-
-def names_of_the_standard_library() -> set[str]:
-    names = {part.removesuffix(".py") for where in TREES for part in where.split("/")}
-    return names & sys.stdlib_module_names
-
-
-def test_nothing_is_named_like_a_module_of_the_standard_library():
-    """Python looks beside the file that it runs first, and so do editors and debuggers."""
-    assert names_of_the_standard_library() == NAMES_OF_THE_STANDARD_LIBRARY
-
-
-def test_a_file_of_the_package_runs_from_inside():
-    """As ``python scrapy_mandelbot/console.py``, by which an editor runs the file that
-    it shows.
-    """
-    inside = f"""
-import runpy
-import sys
-sys.path[:0] = [{str(PACKAGE)!r}]
-for name in {[one for one in top_level_modules() if one[:2] != "__"]!r}:
-    runpy.run_path({str(PACKAGE)!r} + "/" + name)
-sys.path[0] = {str(PACKAGE / "robots")!r}
-sys.argv[1:] = ["check", "-"]
-runpy.run_path(sys.path[0] + "/__main__.py", run_name="__main__")
-"""
-    subprocess.run(
-        [sys.executable, "-c", inside],
-        cwd=ROOT,
-        input="User-agent: *\nDisallow: /x\n",
-        text=True,
-        capture_output=True,
-        check=True,
+def most_methods(package: Source) -> int:
+    """Count the public methods and properties of the class that has most of them."""
+    return max(
+        sum(isinstance(part, Function) and part.name[0] != "_" for part in one.body)
+        for where in package.trees
+        for one in package.nodes[where]
+        if isinstance(one, ast.ClassDef)
     )
 
 
-# Words
-
-
-def return_docstrings() -> list[str]:
-    """Return where docstrings of private functions are one line that begins with
-    "Return".
-    """
-    return [
-        f"{where}:{node.lineno}"
-        for where, tree in TREES.items()
+def return_docstrings(package: Source) -> int:
+    """Count the private functions whose docstring is one line, "Return ..."."""
+    return sum(
+        (ast.get_docstring(node) or "").startswith("Return")
+        and "\n" not in (ast.get_docstring(node) or "")
+        for tree in package.trees.values()
         for node in private_functions(tree)
-        for said in [ast.get_docstring(node) or ""]
-        if said.startswith("Return") and "\n" not in said
-    ]
+    )
 
 
 def private_functions(
@@ -380,36 +349,94 @@ def private_functions(
         )
 
 
-def test_docstrings_of_private_functions_say_more_than_their_names():
-    """What name and types say, "Return ..." says again."""
-    assert len(return_docstrings()) <= MOST_RETURN_DOCSTRINGS
+# The table
+
+
+def figures(package: Source) -> dict[str, int]:
+    """Return what is counted in a package, by what it is called in the table."""
+    modules = package.trees
+    return {
+        "modules": len(modules),
+        "modules at the top": len(top_level_modules(package)),
+        f"modules of more than {LONG_MODULE} lines": sum(
+            lines(package, one) > LONG_MODULE for one in modules
+        ),
+        "modules with several stories": sum(map(has_several_stories, modules.values())),
+        f"modules that import more than {MANY_IMPORTED_NAMES} names": sum(
+            imported_names(package, one) > MANY_IMPORTED_NAMES for one in modules
+        ),
+        "circles of imports": len(circles(package)),
+        "lines": sum(lines(package, one) for one in modules),
+        "lines of code": sum(code_lines(package, one) for one in modules),
+        "knobs": knobs(package),
+        "public methods of the largest class": most_methods(package),
+        'private docstrings "Return ..."': return_docstrings(package),
+    }
+
+
+def together(counted: list[dict[str, int]]) -> dict[str, int]:
+    """Add up the figures of packages; a largest one is that of the largest."""
+    return {
+        name: (max if "largest" in name else sum)(one[name] for one in counted)
+        for name in counted[0]
+    }
+
+
+def test_the_table_has_what_the_last_release_had():
+    """A figure without another beside it says nothing."""
+    assert list(LAST_RELEASE) == list(figures(PACKAGES[0]))
+
+
+def test_figures_of_packages_are_added_up():
+    """A package that moves out of another changes no sum."""
+    counted = [figures(one) for one in PACKAGES]
+    assert together(counted)["modules"] == sum(len(one.trees) for one in PACKAGES)
+    assert together([{"a largest": 2, "b": 3}, {"a largest": 5, "b": 7}]) == {
+        "a largest": 5,
+        "b": 10,
+    }
 
 
 def main() -> None:
-    figures = {
-        "MOST_MODULES": len(TREES),
-        "MOST_TOP_LEVEL_MODULES": len(top_level_modules()),
-        "MOST_LINES": sum(map(lines, TREES)),
-        "MOST_CODE_LINES": sum(map(code_lines, TREES)),
-        "MOST_KNOBS": len(knobs()),
-        "MOST_IMPORTED_NAMES_OF_TEN": imported_names_of_ten(),
-        "MOST_CIRCLES": len(circles()),
-        "MOST_RETURN_DOCSTRINGS": len(return_docstrings()),
+    counted = [figures(one) for one in PACKAGES]
+    today = together(counted)
+    if "--release" in sys.argv[1:]:
+        for what, figure in today.items():
+            print(f"    {what!r}: {figure},")
+        return
+    names = "".join(f"{one.name:>18}" for one in PACKAGES)
+    print(f"{'':40}{'last release':>14}{'today':>10}{names}")
+    for what, figure in today.items():
+        row = f"{what:40}{LAST_RELEASE[what]:14,}{figure:10,}"
+        print(row + "".join(f"{one[what]:18,}" for one in counted))
+    for package in PACKAGES:
+        print_modules(package)
+
+
+def print_modules(package: Source) -> None:
+    """Print the modules that the figures count."""
+    modules = package.trees
+    long = [
+        f"{one} {lines(package, one)}"
+        for one in modules
+        if lines(package, one) > LONG_MODULE
+    ]
+    several = [one for one, tree in modules.items() if has_several_stories(tree)]
+    many = [
+        f"{one} {imported_names(package, one)}"
+        for one in modules
+        if imported_names(package, one) > MANY_IMPORTED_NAMES
+    ]
+    found = {
+        f"more than {LONG_MODULE} lines": long,
+        "several stories": several,
+        f"more than {MANY_IMPORTED_NAMES} imported names": many,
+        "circles of imports": [" ".join(one) for one in circles(package)],
     }
-    print(f"{'gate':30} {'now':>8} {'most':>8}")
-    for name, figure in figures.items():
-        print(f"{name:30} {figure:8,} {globals()[name]:8,}")
-    tables = {
-        "LONGER": longer(),
-        "SEVERAL_STORIES": sorted(with_several_stories()),
-        "MORE_IMPORTED_NAMES": more_imported_names(),
-        "NAMES_OF_THE_STANDARD_LIBRARY": sorted(names_of_the_standard_library()),
-        "circles": circles(),
-    }
-    for name, table in tables.items():
-        print(f"\n{name} ({len(table)})")
-        for row in table.items() if isinstance(table, dict) else table:
-            print("   ", *([row] if isinstance(row, str) else row))
+    for what, rows in found.items():
+        print(f"\n{package.name}: {what}")
+        for row in rows or ["(none)"]:
+            print(f"    {row}")
 
 
 if __name__ == "__main__":

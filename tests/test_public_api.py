@@ -45,7 +45,7 @@ class Watched(Settings):
 
 
 def settings() -> set[str]:
-    """Return the settings that are read, whether or not the documents still lists them."""
+    """Return the settings that are read, whether or not the documents list them."""
     watched = Watched()
     watched.asked.clear()
     Config.from_settings(watched)

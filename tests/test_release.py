@@ -56,7 +56,7 @@ def pythons() -> set[str]:
 
 
 def test_every_python_that_is_named_was_run():
-    """The classifiers, the table of what was run, and the lowest that is taken agree."""
+    """The classifiers, the table of tested versions and the lowest version agree."""
     run = {row[0] for row in table("What was run")}
     assert pythons() <= {re.match(r"3\.\d+", version)[0] for version in run}
     lowest = min(pythons(), key=lambda version: int(version.split(".")[1]))
@@ -84,10 +84,17 @@ def test_tox_has_the_oldest_as_setup_cfg_has_it():
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
     oldest = tox["testenv:py310-oldest"]["deps"].strip().splitlines()
-    lowest = [
-        line.replace(">=", "==") for line in listed("options", "install_requires")
+    library = (ROOT / "packages" / "mandelbot" / "pyproject.toml").read_text()
+    taken = re.findall(
+        r'"(.+)"', library.partition("\ndependencies = [")[2].partition("]")[0]
+    )
+    taken += [
+        one
+        for one in listed("options", "install_requires")
+        if not one.startswith("mandelbot")
     ]
-    assert sorted(oldest) == sorted(lowest)
+    lowest = {line.replace(">=", "==") for line in taken}
+    assert sorted(oldest) == sorted({*lowest, "-r requirements-dev.txt"})
 
 
 def test_a_step_of_a_workflow_is_a_part_of_ci():
@@ -305,3 +312,34 @@ def test_fragments_become_a_section_that_a_release_finds(tmp_path):
     entries = re.findall(r"(?m)^- .*\n  .*", found[2])
     assert sorted(entries) == sorted(f"- A {kind}\n  of two lines." for kind in KINDS)
     assert list(folder.glob("*.rst")) == []
+
+
+@pytest.mark.parametrize(
+    ("built", "library", "needed", "said"),
+    [
+        ("0.1.2", "0.1.2", "mandelbot >= 0.1, < 0.2", []),
+        (
+            "0.1.2",
+            "0.1.1",
+            "mandelbot >= 0.1, < 0.2",
+            ["the library is 0.1.1, and the add-on 0.1.2"],
+        ),
+        (
+            "0.2.0",
+            "0.2.0",
+            "mandelbot >= 0.1, < 0.2",
+            ["setup.cfg does not take mandelbot >= 0.2, < 0.3"],
+        ),
+    ],
+)
+def test_both_distributions_are_released_with_one_version(built, library, needed, said):
+    """A library of another version would be taken from the index."""
+    assert program(".ci/release.py").of_the_library(built, library, needed) == said
+
+
+def test_both_distributions_have_one_version_now():
+    """And the add-on takes it."""
+    release = program(".ci/release.py")
+    built, library = map(release.version, release.PACKAGES)
+    needed = SETUP["options"]["install_requires"]
+    assert release.of_the_library(built, library, needed) == []

@@ -40,7 +40,7 @@ ROWS = {
     "meta": re.compile(r"[a-z_]+"),
 }
 SETTINGS = set(setting_defaults())
-OLD = {one.metadata["name"] for one in fields(Config)} - SETTINGS
+OLD = {one.metadata["setting"].name for one in fields(Config)} - SETTINGS
 OTHERS = {
     "ROBOTSTXT_PARSER",
     "MANDELBOT_CORPUS",

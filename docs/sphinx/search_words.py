@@ -19,19 +19,18 @@ WORDS = {
     "alerts": ("alert", "dashboard", "Grafana"),
     "answers": ("404", "RFC 9309", "login page", "robots.txt unreachable", "soft 404"),
     "asked": ("extra requests", "request overhead"),
+    "coming_from": ("Protego", "reppy", "robotspy", "urllib.robotparser"),
     "command": ("GitHub Actions", "pre-commit", "SARIF"),
     "compare": (
         "AutoThrottle",
         "Crawlee",
         "Heritrix",
         "Nutch",
-        "Protego",
         "StormCrawler",
     ),
     "dialects": (
         "Googlebot",
         "longest match",
-        "urllib.robotparser",
         "wildcard",
         "Yandex",
     ),
@@ -122,7 +121,7 @@ class SearchWords(SphinxTransform):
     default_priority = 400  # before Sphinx collects them
 
     def apply(self, **_: object) -> None:
-        """Put the entries below the title, which Sphinx looks for in the first place."""
+        """Put the entries below the title, which has to come first for Sphinx."""
         words = WORDS.get(self.env.docname, ())
         section = next(iter(self.document.findall(nodes.section)), None)
         if words and section is not None:

@@ -63,7 +63,7 @@ def compare(records, stats, sites):
 
 
 def compare_site(record, site):
-    """Yield what to compare of one site: the thing, what the crawl says, what the site says."""
+    """Yield what to compare of one site: the thing, and what both sides say of it."""
     crawled = Counter(url for _, url in record.pages)
     to_crawl = site.urls(site.linked - site.closed)
     ended = [pause for pause in record.pauses if pause.resumed_at]
@@ -120,7 +120,7 @@ def cell(row):
 
 
 def differences(row):
-    """Yield the URLs that one side has more often than the other, if a Row is of URLs."""
+    """Yield the URLs that one side has more often, if a Row is of URLs."""
     if isinstance(row.crawl, int):
         return
     for side, more in (

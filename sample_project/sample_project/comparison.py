@@ -1,4 +1,4 @@
-"""What `scrapy crawl compare` adds to each of its crawls: a site with an outage, and a count."""
+"""What `scrapy crawl compare` adds to a crawl: a site with an outage, and a count."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ PAGES_BEFORE = 15  # the outage
 
 
 class Outage:
-    """Serves a site of 41 pages that answers 503 for a while, and counts what it answers."""
+    """Serves a site of 41 pages that answers 503 for a while; counts its answers."""
 
     def __init__(self, crawler):
         self.crawler = crawler

@@ -47,7 +47,7 @@ class DemoWeb:
 
 
 class CrawlCheck:
-    """Records the signals of a crawl, and compares them with what the demo web has counted.
+    """Records the signals of a crawl, and compares them with the demo web's counts.
 
     What the crawl says is made from signals and stats.
     """
@@ -59,7 +59,7 @@ class CrawlCheck:
 
     @classmethod
     def from_crawler(cls, crawler):
-        """Return the extension, connected to the signals of Scrapy and of the package."""
+        """Return the extension, connected to signals of Scrapy and of the package."""
         ext = cls(crawler)
         for receiver, signal in (
             (ext.item_scraped, signals.item_scraped),

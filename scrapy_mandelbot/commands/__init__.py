@@ -1,1 +1,1 @@
-"""The verbs of ``scrapy robots``. Scrapy imports this package on every call."""
+"""``scrapy robots``. Scrapy imports this package on every call."""

@@ -1,4 +1,4 @@
-"""The verb ``identity``: the key of a robot, the directory and the page by which it is known."""
+"""The verb ``identity``: a robot's key, its key directory and its page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_sf
-
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, joined
-from scrapy_mandelbot.commands.sources import errors_at, write_file
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import errors_at, write_file
+from mandelbot.formatting import shown
+from mandelbot.robotstxt.agents import product_tokens
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -47,8 +46,9 @@ except ImportError:
     raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.fetch import Fetched
-    from scrapy_mandelbot.commands.invocation import Invocation
+    from mandelbot.cli.fetch import Fetched
+
+    from scrapy_mandelbot.commands.project import ProjectInvocation
 
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
 _TAG = "http-message-signatures-directory"
@@ -60,7 +60,7 @@ _ERROR = "error"
 _WARNING = "warning"
 
 
-def identity_new(invocation: Invocation) -> Result:
+def identity_new(invocation: ProjectInvocation) -> Result:
     """Write a private key that only its owner can read.
 
     What is there already is not touched.
@@ -78,7 +78,7 @@ def identity_new(invocation: Invocation) -> Result:
 
 
 def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str], str]:
-    """Return the headers and the body of a key directory, at a time in seconds since the epoch.
+    """Return headers and body of a key directory at a time, in seconds since the epoch.
 
     Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the
     Directory Response". There is a signer for each key; the host that serves it has its
@@ -92,7 +92,8 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
         one.sign(
             f"proof{number}",
             covered,
-            f';created={now};expires={now + _PROVED_FOR};keyid="{one.keyid}";tag="{_TAG}"',
+            f";created={now};expires={now + _PROVED_FOR}"
+            f';keyid="{one.keyid}";tag="{_TAG}"',
         )
         for number, one in enumerate(signers)
     ]
@@ -106,8 +107,8 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
     return headers, body
 
 
-def identity_directory(invocation: Invocation) -> Result:
-    """Write the directory of the keys that are given, and the headers that it is served with."""
+def identity_directory(invocation: ProjectInvocation) -> Result:
+    """Write the directory of the given keys, and the headers to serve it with."""
     signers = [read_signer("KEY", place) for place in invocation.opts.keys]
     now = int(time.time())
     headers, body = directory(
@@ -126,7 +127,7 @@ def identity_directory(invocation: Invocation) -> Result:
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
 
 
-def _left_of(text: str, invocation: Invocation) -> str:
+def _left_of(text: str, invocation: ProjectInvocation) -> str:
     """Write a text to ``--output``, and return what is left to print."""
     if not invocation.opts.output:
         return text
@@ -134,7 +135,7 @@ def _left_of(text: str, invocation: Invocation) -> str:
     return ""
 
 
-def identity_check(invocation: Invocation) -> Result:
+def identity_check(invocation: ProjectInvocation) -> Result:
     """Check a directory as it is served."""
     url = invocation.opts.url
     if not urlsplit(url).path.strip("/"):
@@ -215,9 +216,9 @@ def _keys_in(body: bytes) -> list[dict[str, Any]]:
         keys = json.loads(body)["keys"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return []
-    return (
-        [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
-    )
+    if isinstance(keys, list):
+        return [one for one in keys if isinstance(one, dict)]
+    return []
 
 
 def _of_key(key: dict[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
@@ -241,7 +242,7 @@ def _number(value: Any, default: float) -> float:
 def _of_proof(
     url: str, found: Fetched, label: str, keys: list[dict[str, Any]], proved: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Find what is wrong with a signature by which a key of a directory proves to be there."""
+    """Find what is wrong with the signature by which a directory proves a key."""
     items, parameters = _dictionary(found, "signature-input")[label]
     signature = _dictionary(found, "signature").get(label, (None, {}))[0]
     port = ":443" if url.startswith("https:") else ":80"
@@ -292,7 +293,7 @@ _RANGES = "addresses.json"
 _OBEYS = "It obeys the Crawl-delay, Request-rate and Visit-time of your robots.txt. "
 
 
-def identity_page(invocation: Invocation) -> Result:
+def identity_page(invocation: ProjectInvocation) -> Result:
     """Write the page about the robot for owners of sites, from the project's settings.
 
     Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
@@ -342,11 +343,10 @@ def identity_page(invocation: Invocation) -> Result:
         token=escape(about["robots_txt_token"]),
         ranges=f'<link rel="client-ranges" href="{_RANGES}">\n' if networks else "",
     )
-    remarks = (
-        []
-        if mail
-        else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
-    )
+    if mail:
+        remarks = []
+    else:
+        remarks = ["USER_AGENT has no e-mail address: add to the page how to reach you"]
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
         write_file(ranges, json.dumps(about["addresses"]))

@@ -1,4 +1,4 @@
-"""The verb ``job``: what waits in a job and why; ends pauses, so that sites are requested again."""
+"""The verb ``job``: what waits in a job and why; ends pauses on request."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, stored_report
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError
+from mandelbot.formatting import without_credentials
+
+from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.commands.project_verbs import open_store
 from scrapy_mandelbot.crawl import STORE_FILE
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
+from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
+from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.robots.formatting import without_credentials
-from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.settings.values import is_job_server
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from scrapy_mandelbot.commands.invocation import Invocation
+    from scrapy_mandelbot.commands.project import ProjectInvocation
 
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
@@ -45,7 +48,7 @@ class _FileJob:
         self._path = self._folder / salvage.FILE
         if not self._path.exists():
             raise StorageError(f"there is no job here ({salvage.FILE})")
-        self._is_running = salvage.JobLock(self._folder / salvage.LOCK).is_held()
+        self._is_running = JobLock(self._folder / LOCK).is_held()
 
     def close(self) -> None:
         """Nothing is open between calls."""
@@ -149,8 +152,8 @@ def _by_line(
     return Counter(dict(database.execute(query, values)))
 
 
-class _RedisJob:
-    """The job on Redis, ``redis://…#NAME``."""
+class _ServerJob:
+    """The job on a server, ``redis://…#NAME``."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")
@@ -160,20 +163,21 @@ class _RedisJob:
                 "add the name of the job to the address: redis://…/0#shops"
             )
         try:
-            self._server = JobServer(url, name, _LEASE)
+            self._server = open_job_server(url, JobTerms(name, _LEASE))
         except ImportError as error:
             raise UnavailableError(
                 f"{error}: pip install scrapy-mandelbot[redis]"
             ) from None
         self.close = self._server.close
-        self.requeue = self._server.requeue
-        self.forget = self._server.forget
-        if not self._server.exists():
+        self._view = self._server.view()
+        self.requeue = self._view.requeue
+        self.forget = self._view.forget
+        if not self._view.exists():
             self.close()
             raise StorageError(f"there is no job {name!r} there")
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
-        return ((one.line, one.body) for one in self._server.requests())
+        return ((one.line, one.body) for one in self._view.requests())
 
     def add(self, batches: Iterable[list[_NewRequest]]) -> int:
         """As for a file; each batch by a worker without sites, which joins for it."""
@@ -192,25 +196,25 @@ class _RedisJob:
         return added
 
     def contents(self) -> stored_report.JobContents:
-        lengths = self._server.lengths()
-        workers = self._server.workers()
+        lengths = self._view.lengths()
+        workers = self._view.workers()
         return stored_report.JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
-            self._server.left(),
-            sum((Counter(why) for why in self._server.aside().values()), Counter()),
+            self._view.left(),
+            sum((Counter(why) for why in self._view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
         )
 
 
-def look_at_job(invocation: Invocation) -> Result:
-    """Report what waits, export all requests, add some, or end pauses of one site or of all."""
+def look_at_job(invocation: ProjectInvocation) -> Result:
+    """Report what waits, export or add requests, or end the pauses of some sites."""
     opts = invocation.opts
     place = opts.job
     site = opts.site or ""
     try:
-        with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
+        with closing((_ServerJob if is_job_server(place) else _FileJob)(place)) as job:
             if opts.export:
                 return _exported(job.requests())
             if opts.what == "requeue":
@@ -233,10 +237,10 @@ def look_at_job(invocation: Invocation) -> Result:
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     read = [
-        (site_states.site_of_line(line), salvage.outline(body))
+        (site_states.site_of_line(line), outline.outline(body))
         for line, body in requests
     ]
-    found = [{"site": site, **outline} for site, outline in read if outline is not None]
+    found = [{"site": site, **about} for site, about in read if about is not None]
     unread = len(read) - len(found)
     remarks = [stored_report.unread_text(unread)] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
@@ -244,16 +248,18 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
 
 
 def _added(
-    job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
+    job: _FileJob | _ServerJob, lines: Iterable[str], settings: Settings
 ) -> Result:
-    fingerprint, why_not = salvage.fingerprinter_of(settings)
-    remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
+    fingerprint, why_not = outline.fingerprinter_of(settings)
+    remarks = []
+    if why_not:
+        remarks = [stored_report.fingerprints_text(why_not)]
 
     def read_lines() -> Iterator[_NewRequest]:
         for number, line in enumerate(map(str.strip, lines), start=1):
             try:
                 if line:
-                    yield salvage.read_outline(line, fingerprint)
+                    yield outline.read_outline(line, fingerprint)
             except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
                 remarks.append(f"line {number}: {error}")
 
@@ -265,8 +271,9 @@ def _added(
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
-    remarks = (
-        [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
-    )
+    if sites:
+        remarks = []
+    else:
+        remarks = [f"{wanted or 'no site'} is not paused, given up or set aside"]
     text = stored_report.requeued_text(sites)
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

@@ -1,4 +1,4 @@
-"""The verbs ``cache`` and ``settings``: what a project keeps, and what is in force in it."""
+"""The verbs ``cache`` and ``settings``: what a project stores, and its settings."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import Url
+from mandelbot.formatting import columns, without_credentials
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import UnavailableError, joined, stored_report
-from scrapy_mandelbot.commands.sources import Url
+from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
-from scrapy_mandelbot.robots.formatting import columns, without_credentials
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.invocation import Invocation
+    from scrapy_mandelbot.commands.project import ProjectInvocation
     from scrapy_mandelbot.store.contract import Store
 
 _MOST_LOGGED = 1_000  # records of a store
 
 
-def look_at_copies(invocation: Invocation) -> Result:
+def look_at_copies(invocation: ProjectInvocation) -> Result:
     """List, show or drop copies."""
     setting = invocation.setting("store")
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
@@ -51,7 +52,9 @@ def look_at_copies(invocation: Invocation) -> Result:
                 where = without_credentials(where.partition("?")[0])
             report = {"store": where, "copies": rows}
             return Result(0, report, stored_report.copies_text(report, paint))
-        site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
+        site = ""
+        if url:
+            site = Url(url).robots_url.removesuffix("/robots.txt")
         if invocation.opts.word == "drop":
             return _drop(store, site)
         copy = store.get_copy(site)
@@ -68,18 +71,21 @@ def _drop(store: Store, wanted: str) -> Result:  # empty: all
     for site in gone:
         store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = [f"no robots.txt of {wanted} is cached"] if wanted and not gone else []
+    remarks = []
+    if wanted and not gone:
+        remarks = [f"no robots.txt of {wanted} is cached"]
     return Result(len(remarks), {"dropped": gone}, text, remarks)
 
 
 @contextmanager
 def _opened(place: str | Path) -> Iterator[Store]:
-    """Open the store, an empty one if there is no file yet, and raise what it complains of."""
+    """Open the store, or an empty one if there is no file yet; raise its errors."""
     logged = BufferingHandler(_MOST_LOGGED)
     logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")
     logger.addHandler(logged)
-    logger.propagate, propagated = False, logger.propagate
+    propagated = logger.propagate
+    logger.propagate = False
     try:
         with closing(open_store(place)) as store:
             yield store
@@ -95,14 +101,16 @@ def _opened(place: str | Path) -> Iterator[Store]:
 def open_store(place: str | Path) -> Store:
     """Open a store; one in a file that is not there yet is empty, and not made."""
     if not is_server(str(place)):
-        return SqliteStore(place) if Path(place).exists() else MemoryStore()
+        if Path(place).exists():
+            return SqliteStore(place)
+        return MemoryStore()
     # Imported only here: it takes the package of the extra.
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
     return RedisStore(str(place))
 
 
-def show_settings(invocation: Invocation) -> Result:
+def show_settings(invocation: ProjectInvocation) -> Result:
     """List each setting as in a crawl; those of a spider are not included."""
     settings = invocation.settings.copy()
     addon = load_object("scrapy_mandelbot.Addon")
@@ -121,4 +129,6 @@ def _plain(value: object) -> object:
     """Return a value as JSON has it, without passwords."""
     if isinstance(value, str):
         return without_credentials(value)
-    return value if isinstance(value, int | float | list | dict | None) else str(value)
+    if isinstance(value, int | float | list | dict | None):
+        return value
+    return str(value)

@@ -6,7 +6,8 @@ has not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """The command as Scrapy runs it: ``cli`` has the verbs."""
+    """The command as Scrapy runs it: ``verbs`` has what it takes."""
 
     requires_crawler_process = False
 
@@ -28,20 +29,26 @@ class Command(ScrapyCommand):
         return "Check, fix and explain robots.txt files"
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add Scrapy's options; they leave the verb with its own to ``cli``."""
+        """Add Scrapy's options; they leave the verb with its own to ``mandelbot``."""
         super().add_options(parser)
         parser.add_argument("-h", "--help", action="store_true")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the verb, and print a help or a usage error."""
-        from scrapy_mandelbot.commands.cli import parse  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import parse  # noqa: PLC0415 - it is not cheap
+
+        from scrapy_mandelbot.commands.verbs import VERBS  # noqa: PLC0415
 
         super().process_options(args, opts)
         help_wanted = ["--help"] if opts.help else []
-        self._parsed = parse([*args, *help_wanted], "scrapy robots", has_project=True)
+        remark = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
+        self._parsed = parse([*args, *help_wanted], "scrapy robots", VERBS, remark)
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - Scrapy's interface
         """Run the verb."""
-        from scrapy_mandelbot.commands.cli import run  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import run  # noqa: PLC0415 - it is not cheap
 
-        self.exitcode = run(self._parsed, self.settings)
+        from scrapy_mandelbot.commands.project import ProjectInvocation  # noqa: PLC0415
+
+        settings: Any = self.settings  # Scrapy has set them by now
+        self.exitcode = run(self._parsed, partial(ProjectInvocation, settings=settings))

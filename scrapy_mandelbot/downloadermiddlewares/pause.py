@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.meaning import (
+    GOES_BACK,
+    NOTHING,
+    Kind,
+    ResponseMeaning,
+    meaning_of,
+)
+from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
@@ -18,17 +27,9 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import GO, NEVER, End, Wait
-from scrapy_mandelbot.politeness.meaning import (
-    GOES_BACK,
-    NOTHING,
-    Kind,
-    ResponseMeaning,
-    meaning_of,
-)
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
@@ -122,9 +123,9 @@ class PauseMiddleware:
         meaning = self._meaning_of(request, response)
         flight.meaning = meaning
         if meaning.kind is Kind.NOT_NOW:
-            reason = f"{response.status} for {request}" + (
-                f", {meaning.said}" * bool(meaning.said)
-            )
+            reason = f"{response.status} for {request}"
+            if meaning.said:
+                reason += f", {meaning.said}"
             if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
                 reason += self._refusals.problem(response)
             if meaning.unreadable:
@@ -150,9 +151,8 @@ class PauseMiddleware:
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            meaning = ResponseMeaning(
-                Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR
-            )
+            is_error = status >= HTTPStatus.BAD_REQUEST
+            meaning = ResponseMeaning(Kind.ERROR) if is_error else NOTHING
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -160,10 +160,9 @@ class PauseMiddleware:
 
     @cached_property
     def _refusals(self) -> Refusals:
-        # Few crawls need it.
-        from scrapy_mandelbot.downloadermiddlewares.refusals import (
+        from scrapy_mandelbot.downloadermiddlewares.refusals import (  # noqa: PLC0415 -- few
             Refusals,
-        )  # noqa: PLC0415
+        )
 
         return Refusals(self.crawler, self._crawl)
 
@@ -220,33 +219,29 @@ class PauseMiddleware:
         meta = request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
-        flight = flight or throttle.flight_of(request)
-        if flight.meaning is None and not (
-            meta.get("dont_pause") or "cached" in response.flags
-        ):
-            if response.status in self._successes and _OF_QUOTAS.isdisjoint(
-                response.headers
-            ):
+        if flight is None:
+            flight = throttle.flight_of(request)
+        is_news = flight.meaning is None and "cached" not in response.flags
+        if is_news and not meta.get("dont_pause"):
+            is_plain = response.status in self._successes
+            if not is_plain or not _OF_QUOTAS.isdisjoint(response.headers):
+                self._hear(flight, response)
+            else:
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
                     flight.site.tally.pages += 1
                     throttle.release(flight)
                     return response
-            else:
-                self._hear(flight, response)
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
-        meaning, flight.meaning = flight.meaning, None
-        if (
-            meaning is not None
-            and meaning.kind is Kind.NOT_NOW
-            and ASKS_AGAIN not in meta
-        ):
+        meaning = flight.meaning
+        flight.meaning = None
+        is_refused = meaning is not None and meaning.kind is Kind.NOT_NOW
+        if is_refused and ASKS_AGAIN not in meta:
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
-            flight.site.tally.count_answer(
-                response.status, is_cached="cached" in response.flags
-            )
+            is_cached = "cached" in response.flags
+            flight.site.tally.count_answer(response.status, is_cached=is_cached)
         throttle.release(flight)
         return response
 
@@ -307,7 +302,7 @@ class PauseMiddleware:
             is_down = False
             if failure.is_outage and not by_proxy:
                 throttle.in_flight.unresponsive.fail(flight, failure)
-                page = throttle.fingerprint(flight)
+                page = throttle.in_flight.fingerprint_of(flight)
                 is_certain = failure.is_certain
                 is_down = flight.site.is_silent(
                     flight, page, throttle.now(), is_certain=is_certain
@@ -373,17 +368,20 @@ class PauseMiddleware:
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.meaning = NOTHING  # it is not sent back
+    site = flight.site
     end = fate_of(crawl, flight)
     crawl.throttle.in_flight.fates[flight.request] = end
-    section = flight.site.faults.of(flight.request) if end is End.SECTION else None
-    pause = (
-        flight.site.pause if section is None or section.pause is None else section.pause
-    )
-    how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
-    what = flight.site.name + ("" if section is None else section.path)
-    return SitePausedError(
-        f"{what} {how}" + (f": {pause.reason}" if pause.reason else "")
-    )
+    what = site.name
+    pause = site.pause
+    section = site.faults.of(flight.request) if end is End.SECTION else None
+    if section is not None:
+        what += section.path
+        pause = section.pause or pause
+    how = "is given up"
+    if end in {End.WAITED, End.LEFT}:
+        how = "is paused for too long"
+    why = f": {pause.reason}" if pause.reason else ""
+    return SitePausedError(f"{what} {how}{why}")
 
 
 def may_retry(crawler: Crawler, request: Request) -> bool:
@@ -404,15 +402,24 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
     if request.method in SAFE_METHODS:
         return True
     retry = crawler.get_downloader_middleware(RetryMiddleware)
-    may_be = False
-    if retry is not None and not request.meta.get("dont_retry"):
-        fingerprint = crawler.request_fingerprinter.fingerprint(request)
-        most = request.meta.get("max_retry_times", retry.max_retry_times)
-        is_error = isinstance(refusal, retry.exceptions_to_retry)
-        is_retried = is_error or refusal in retry.retry_http_codes
-        may_be = is_retried and flight.site.faults.times(fingerprint) <= most
-    flight.is_refused_alone = not may_be
-    return may_be
+    is_repeated = retry is not None and _would_retry(retry, crawler, flight, refusal)
+    flight.is_refused_alone = not is_repeated
+    return is_repeated
+
+
+def _would_retry(
+    retry: RetryMiddleware, crawler: Crawler, flight: Flight, refusal: int | Exception
+) -> bool:
+    """Return whether RetryMiddleware would send the request again."""
+    request: Request = flight.request
+    if request.meta.get("dont_retry"):
+        return False
+    is_error = isinstance(refusal, retry.exceptions_to_retry)
+    if not is_error and refusal not in retry.retry_http_codes:
+        return False
+    fingerprint = crawler.request_fingerprinter.fingerprint(request)
+    most = request.meta.get("max_retry_times", retry.max_retry_times)
+    return bool(flight.site.faults.times(fingerprint) <= most)
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
@@ -434,20 +441,20 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
+    from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site
     quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:
         return
-    left = quota[0]
-    wait = min(quota[1], crawl.config.retry_after_longest)
+    left, named = quota
+    wait = min(named, crawl.config.retry_after_longest)
     if not left:
         emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
     site.pacer.note_quota(flight, left, wait, now)
-    site.look_anew()
+    site.recheck()
     crawl.throttle.sites.note_trouble(site)
 
 

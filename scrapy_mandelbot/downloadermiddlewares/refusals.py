@@ -11,16 +11,16 @@ from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.content_codings import UnreadableBodyError, unpack
+from mandelbot.answers.meaning import Kind, ResponseMeaning
+from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError, unpack
 from scrapy_mandelbot.fetching.download_limits import codings_of
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
-from scrapy_mandelbot.politeness.meaning import Kind, ResponseMeaning
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Refusals:
         refusal = Refusal(
             self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked
         )
-        effect = site.refused(flight, throttle.fingerprint(flight), refusal)
+        fingerprint = throttle.in_flight.fingerprint_of(flight)
+        effect = site.refused(flight, fingerprint, refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)

@@ -10,6 +10,11 @@ from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.meaning import NOTHING
+from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot.formatting import shown
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -22,12 +27,7 @@ from scrapy_mandelbot.fetching.credentials import AUTHORIZATION
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.meaning import NOTHING
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
+from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -76,10 +76,10 @@ class RobotsTxtMiddleware:
         """Pass the request on, drop it, or send it back until the rules are known."""
         meta = request.meta
         url = request.url
-        if meta.get("dont_obey_robotstxt") or not url.startswith(
-            ("http://", "https://")  # other schemes have no robots.txt
-        ):
+        if meta.get("dont_obey_robotstxt"):
             return None
+        if not url.startswith(("http://", "https://")):
+            return None  # other schemes have no robots.txt
         if CITED in meta:
             self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
@@ -96,9 +96,10 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
-        says_why = rules.is_large and self._crawl.forbids(request)
-        if says_why and (steps := rules.robots.explaining(self._agent(request))):
-            await self._crawl.clock.share.run(steps)
+        if rules.is_large and self._crawl.forbids(request):
+            steps = rules.robots.explaining(self._agent(request))
+            if steps:
+                await self._crawl.clock.share.run(steps)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -147,6 +148,14 @@ class RobotsTxtMiddleware:
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
                 raise self._not_sent(flight, rules)
+
+    async def _prepare_reason(self, rules: SiteRules, request: Request) -> None:
+        """Take the steps before a large file says which rule forbids a request."""
+        if not self._crawl.forbids(request):
+            return
+        steps = rules.robots.explaining(self._agent(request))
+        if steps:
+            await self._crawl.clock.share.run(steps)
 
     def _keep(self, site: Site, fetcher: RobotsFetcher, rules: SiteRules) -> None:
         """Keep a site's rules at hand, except those for requests with credentials."""
@@ -257,11 +266,9 @@ class RobotsTxtMiddleware:
         """
         url = urlparse_cached(request)
         is_file = url.path == "/robots.txt" and not url.query
-        if (
-            request.method != "GET"
-            or not is_file
-            or self._crawl.is_for_a_person(request)
-        ):
+        if not is_file or request.method != "GET":
+            return None
+        if self._crawl.is_for_a_person(request):
             return None
         copy = self._crawl.fetchers.of(request).cached(site)
         if copy is None:  # the file is unavailable

@@ -1,4 +1,4 @@
-"""The events of a crawl: one table, each row with its log line, its stats and its signal.
+"""The events of a crawl: a table of their log lines, stats and signals.
 
 A test compares the documents' tables of stats and signals with this one.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 """The names of all numbers of an account."""
@@ -19,7 +19,7 @@ _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that happens in a crawl: what the log, the stats and a signal say of it."""
+    """Something that happens in a crawl, and what log, stats and a signal say of it."""
 
     text: str = ""
     """The format of the log line, with the names of its values; ``""``: no line."""
@@ -107,8 +107,8 @@ REFUSES_ROBOTS_STILL = _warning(
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
 LAST_ATTEMPTS = _warning(
-    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " those not refused twice are sent once more)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s"
+    " queued: those not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(
@@ -176,8 +176,9 @@ TURN_WAITED = Event(
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 
+# A reason begins with "robots.txt: ".
 ROBOTS_FETCHED = Event(
-    "%(site)s: %(reason)s",
+    "Fetched %(site)s/%(reason)s",
     logging.DEBUG,
     stats=(
         "robotstxt/request_count",
@@ -191,7 +192,10 @@ ROBOTS_FETCHED = Event(
 )
 # Without a response.
 ROBOTS_NOT_FETCHED = replace(
-    ROBOTS_FETCHED, stats=ROBOTS_FETCHED.stats[:2], families=ROBOTS_FETCHED.families[:1]
+    ROBOTS_FETCHED,
+    text="Could not fetch %(site)s/%(reason)s",
+    stats=ROBOTS_FETCHED.stats[:2],
+    families=ROBOTS_FETCHED.families[:1],
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(
@@ -229,7 +233,7 @@ ROBOTS_TESTED = Event(
     stats=("mandelbot/robots/tested",),
 )
 ROBOTS_STALE = _warning(
-    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; next attempt at"
+    "%(site)s/%(reason)s: from %(since)s, until %(until)s at most; next attempt at"
     " %(next)s",
 )
 ROBOTS_UNREADABLE = _error(
@@ -350,6 +354,9 @@ JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
+JOB_START_SKIPPED = Event(
+    "Skipped %(requests)s of start() that the job already has: %(named)s"
+)
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(
     "Stored in memory only, as it cannot be serialized (is each callback a method of"
@@ -417,10 +424,6 @@ USAGE_READ = Event(
         ("mandelbot/usage/terms", "terms"),
     ),
 )
-PAGE_FETCHED = Event()
-"""`USAGE_READ` of a crawl without a purpose."""
-ITEMS_DECIDED = Event()
-"""The numbers of items kept and dropped of a page, and why."""
 USAGE_REQUEST_DROPPED = Event(
     "Not requested, as its use is disallowed: %(what)s (%(statement)s)",
     logging.DEBUG,
@@ -447,14 +450,6 @@ TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing"
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
-)
-LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_CLOSED = Event(
-    "The ledger %(path)s has %(lines)s of this run; %(missing)d are missing"
-)
-LEDGER_FAILED = _error(
-    "The ledger lacks a line: %(error)s. Further such lines are only counted",
-    stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",

@@ -1,4 +1,4 @@
-"""Reports the events of a crawl to its log, its stats, its signals and subscribers in the package.
+"""Reports the events of a crawl to its log, stats, signals and subscribers.
 
 ``events/__init__.py`` has the table of events. Text from the web is escaped and
 shortened here, so that no caller has to do it.
@@ -11,13 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.formatting import (
-    clock_time,
-    counted,
-    moment,
-    printable,
-    shown,
-)
+from mandelbot.formatting import clock_time, counted, moment, printable, shown
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -72,8 +66,8 @@ class Events:
                 since the epoch.
         """
         self.count(event, **values)
-        texts: dict[str, Any] = {}
-        level = event.level if level is None else level
+        if level is None:
+            level = event.level
         if event.text and logger.isEnabledFor(level) and has_handler(logger, level):
             texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
@@ -82,7 +76,7 @@ class Events:
         if event.signal is not None:
             sent = {name: values[name] for name in event.signal_values}
             if "reason" in sent:
-                sent["reason"] = texts["reason"] if texts else shown(sent["reason"])
+                sent["reason"] = shown(str(sent["reason"]))
             if "until" in sent:
                 sent["until"] = moment(sent["until"])
             self._crawler.signals.send_catch_log(
@@ -148,4 +142,6 @@ def _loggable(name: str, value: Any) -> Any:
         return counted(value, *_COUNTED[name])
     if name in _UNCUT:
         return printable(str(value))
-    return value if isinstance(value, (int, float)) else shown(str(value))
+    if isinstance(value, (int, float)):
+        return value
+    return shown(str(value))

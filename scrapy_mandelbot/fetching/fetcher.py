@@ -10,21 +10,21 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
+from mandelbot.answers.failures import without_traceback
+from mandelbot.answers.outcome import Failure, Outcome, OutcomeKind, Trouble
+from mandelbot.formatting import shown
+from mandelbot.origins import robots_url
+from mandelbot.robotstxt import RobotsTxt
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.requesting import RobotsRequester
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.outcome import Failure, Outcome, OutcomeKind, Trouble
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.store.memory import Recent
 
@@ -55,10 +55,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from scrapy_mandelbot.politeness.inside import (  # noqa: PLC0415 -- few files
-        leads_inside,
-    )
-    from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
+    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)

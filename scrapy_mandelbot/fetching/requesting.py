@@ -13,22 +13,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from scrapy.http import Request
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
-
-from scrapy_mandelbot import events
-from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.fetching.failures import (
-    TruncatedError,
-    error_text,
-    failure_at,
-    has_begun,
-)
-from scrapy_mandelbot.politeness.meaning import NOTHING, meaning_of
-from scrapy_mandelbot.politeness.outcome import (
+from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
+from mandelbot.answers.meaning import NOTHING, meaning_of
+from mandelbot.answers.outcome import (
     SILENT,
     Answer,
     Failure,
@@ -37,8 +24,16 @@ from scrapy_mandelbot.politeness.outcome import (
     Trouble,
     whole_lines,
 )
-from scrapy_mandelbot.robots.origins import robots_url, site_of
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from mandelbot.origins import robots_url, site_of
+from mandelbot.robotstxt.agents import header_text
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
@@ -204,9 +199,7 @@ class SiteFiles:
             if not location:
                 fetched = self._fetched(url, response, download)
                 return fetched._replace(has_credentials=has_credentials)
-            from scrapy_mandelbot.robots.sitemaps.urls import (  # noqa: PLC0415 -- few
-                http_url,
-            )
+            from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
             target = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple, cast
 
-from scrapy_mandelbot.job.job_store import START
+from scrapy_mandelbot.job.job_store import OWN_START, START
 
 # seconds for which it is known: no replica that is of use is behind by more
 KEPT_FOR = 60.0
@@ -35,14 +35,11 @@ class Exchange(NamedTuple):
     """
     entries: tuple[Entry, ...]
 
-    def arguments(
-        self, lease: int, reader: tuple[str, str], *, was_away: bool
-    ) -> list[Any]:
+    def arguments(self, lease: int, reader: tuple[str, str]) -> list[Any]:
         """Return them as the script takes them; the lease in milliseconds.
 
         `reader`: the version of the worker's spider, and by the number of deaths how
-        many requests that were in flight in them it sends at a time. `was_away`: the
-        exchange before did not reach the server.
+        many requests that were in flight in them it sends at a time.
         """
         who = (self.worker, self.token, self.number, self.last)
         head = (
@@ -51,7 +48,6 @@ class Exchange(NamedTuple):
             self.take,
             self.first,
             self.idle,
-            int(was_away),
             *reader,
         )
         return [*who, *head, *(one for entry in self.entries for one in entry)]
@@ -71,7 +67,9 @@ class UnackedEntry(NamedTuple):
     @property
     def is_alone(self) -> bool:
         """Whether no request of the job would have it said again."""
-        return self.entry[0] == "see" or (self.is_push and self.parent in {None, START})
+        if self.is_push:
+            return self.parent in {None, START, OWN_START}
+        return self.entry[0] == "see"
 
     def moved(self, by: int) -> UnackedEntry:
         """Return it with another number of its request."""
@@ -104,7 +102,8 @@ class UnackedExchanges:
     def __init__(self, forgotten: int) -> None:
         self._forgotten = forgotten
         self._exchanges: deque[tuple[int, float, list[UnackedEntry]]] = deque()
-        self._count = self._size = 0
+        self._count = 0  # entries in them
+        self._size = 0  # bytes of those
 
     def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
         kept = [one for one in entries if one.is_alone or one.entry[0] == "rest"]
@@ -112,19 +111,21 @@ class UnackedExchanges:
             self._exchanges.append((number, now, kept))
             self._count += len(kept)
             self._size += sum(one.size for one in kept)
-        while self._exchanges and (
-            self._exchanges[0][1] < now - KEPT_FOR
-            or self._count > MOST_KEPT
-            or self._size > MOST_BYTES
-        ):
+        while self._exchanges and self._is_too_much(now):
             number, _, gone = self._exchanges.popleft()
             self._count -= len(gone)
             self._size -= sum(one.size for one in gone)
             if any(one.is_push for one in gone):
                 self._forgotten = number
 
+    def _is_too_much(self, now: float) -> bool:
+        _, oldest, _ = self._exchanges[0]
+        if oldest < now - KEPT_FOR:
+            return True
+        return self._count > MOST_KEPT or self._size > MOST_BYTES
+
     def rests_after(self, last: int, now: float) -> Iterator[tuple[bytes, bytes, str]]:
-        """Yield sites reported after an exchange, each with its state and the milliseconds left."""
+        """Yield sites reported after an exchange, with state and milliseconds left."""
         rests: dict[bytes, tuple[bytes, bytes, str]] = {}
         for at, one in self._entries_after(last):
             if one.entry[0] == "rest":
@@ -133,15 +134,13 @@ class UnackedExchanges:
                 )
                 rests.pop(site, None)
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
-                rests[site] = (
-                    site,
-                    state,
-                    milliseconds if left == inf else f"{left:.0f}",
-                )
+                if left != inf:
+                    milliseconds = f"{left:.0f}"
+                rests[site] = site, state, milliseconds
         yield from rests.values()
 
     def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:
-        """Return whether no entry after an exchange was dropped, and those without a request."""
+        """Return whether all later entries are known, and those to repeat."""
         entries = [one for _, one in self._entries_after(last) if one.is_alone]
         return self._forgotten <= last, entries
 

@@ -1,4 +1,4 @@
-"""The sites that a worker owns: taken with the state of their previous owner, and given back."""
+"""The sites that a worker owns: taken with their state, and given back."""
 
 from __future__ import annotations
 
@@ -72,15 +72,8 @@ class OwnSites:
             if name not in self._job.sites:
                 continue
             site = self._crawl.sites.of(name)
-            is_long = (
-                site.pause.is_given_up
-                or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
-            )
-            is_done = (
-                self._job.sites[name].is_exhausted
-                and name not in self._storage.under_way
-            )
-            if self._is_movable(site) and (is_long or is_done):
+            is_over = self._is_done(name) or _is_paused_for_long(site, now)
+            if is_over and self._is_movable(site):
                 self._give_back(site, now)
             else:
                 self._say_what_is_left(site, now)
@@ -90,11 +83,13 @@ class OwnSites:
         now = self._crawl.now()
         sites = self._crawl.sites
         for name in wanted:
-            if name in self._job.sites and self._is_movable(site := sites.of(name)):
-                self._give_back(site, now)
-        looked_at = map(
-            sites.of, [*islice(self._job.sites, _LOOKED_AT)] if surplus else []
-        )
+            if name in self._job.sites:
+                site = sites.of(name)
+                if self._is_movable(site):
+                    self._give_back(site, now)
+        if not surplus:
+            return
+        looked_at = map(sites.of, [*islice(self._job.sites, _LOOKED_AT)])
         calm = (site for site in looked_at if self._is_movable(site) and is_calm(site))
         for site in islice(calm, min(surplus, _MOST_GIVEN)):
             self._give_back(site, now)
@@ -119,7 +114,7 @@ class OwnSites:
         return known
 
     def call_back(self) -> None:
-        """Evict requests from download slots: other workers may own their sites by now."""
+        """Evict requests from download slots: others may own their sites by now."""
         in_flight = self._crawl.throttle.in_flight
         for site in {flight.site for flight in in_flight.flights.values()}:
             if site.name in self._job.sites:
@@ -136,6 +131,11 @@ class OwnSites:
     def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._storage.touched[values["site"]] = None
         self._save_soon()
+
+    def _is_done(self, name: str) -> bool:
+        if name in self._storage.under_way:
+            return False
+        return self._job.sites[name].is_exhausted
 
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)
@@ -158,3 +158,9 @@ class OwnSites:
 
     def _say_what_is_left(self, site: Site, now: float, least: float = 0.0) -> None:
         self._job.rest(site.name, *handover_of(site, now, self.server_time, least))
+
+
+def _is_paused_for_long(site: Site, now: float) -> bool:
+    if site.pause.is_given_up:
+        return True
+    return inf > site.pause_due(now) > now + HELD_WHILE_PAUSED

@@ -1,28 +1,28 @@
-"""The part of a job on Redis that one worker holds, and its next exchange; without I/O."""
+"""The part of a job on Redis that one worker holds; without I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
+from scrapy_mandelbot.fleet.held_site import FIRST, HeldSite
 from scrapy_mandelbot.fleet.holdings import (
     Exchange,
     LostLease,
     UnackedEntry,
     UnackedExchanges,
 )
-from scrapy_mandelbot.job.job_store import START, StoredRequest
+from scrapy_mandelbot.job.job_store import OWN_START, START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.holdings import Entry
-    from scrapy_mandelbot.fleet.server import JoinReply
+    from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
 MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds
@@ -115,13 +115,14 @@ class SharedJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        """Add a request unless its parent has yielded it before, in an earlier run or elsewhere.
+        """Add a request unless its parent has yielded it before, here or elsewhere.
 
         All workers together yield each request of ``start()`` as often as one of them
         does.
         """
         given = self._given.setdefault(parent, {})
-        times = given[fingerprint] = given.get(fingerprint, 0) + 1
+        times = given.get(fingerprint, 0) + 1
+        given[fingerprint] = times
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
     def claim(self, line: str) -> StoredRequest | None:
@@ -150,7 +151,9 @@ class SharedJob:
             self._forget_claim(number)
             self.push(line, place, body)
             return
-        newest = -self._moves if place.is_last_first else _NEWEST + self._moves
+        newest = _NEWEST + self._moves
+        if place.is_last_first:
+            newest = -self._moves
         self._wait(site, line, (place.priority, place.band, newest), number, body)
         self._add(("put_back", *push(site, line, place, number, body)), len(body))
 
@@ -161,7 +164,7 @@ class SharedJob:
             self._add(("done", key(site), number))
 
     def refuse(self, number: int, why: str, exception: str = "") -> None:
-        """Leave a claimed request to another version of the spider: this one cannot read it.
+        """Leave a claimed request to another version of the spider.
 
         One whose callback raised an exception is set aside until it is requeued.
         """
@@ -223,10 +226,12 @@ class SharedJob:
             self._exchanges += 1
             self._sent_entries = entries
             self._sending = [number for number in out if number not in self.out]
-            outs = [("out", " ".join(map(str, self._sending)))] if self._sending else []
-            all_entries = (*(one.entry for one in entries), *outs, *claims)
+            all_entries = [one.entry for one in entries]
+            if self._sending:
+                all_entries.append(("out", " ".join(map(str, self._sending))))
+            all_entries += claims
             who = self.worker, self.token, self._exchanges, self.last
-            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_entries)
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, tuple(all_entries))
         return self._sent
 
     @property
@@ -278,11 +283,8 @@ class SharedJob:
         done = {one.entry[2] for one in self._entries if one.entry[0] == "done"}
         lines = []
         for one in answer.claimed:
-            if (
-                one.site in self.sites
-                and one.number not in self._claimed
-                and one.number not in done
-            ):
+            is_known = one.number in self._claimed or one.number in done
+            if one.site in self.sites and not is_known:
                 counts[one.site] = counts.get(one.site, 0) + 1
                 self._wait(one.site, one.line, one.place, one.number, one.body)
                 lines.append(one.line)
@@ -310,7 +312,9 @@ class SharedJob:
         lost them. `last`: the number of the last exchange that Redis has.
         """
         is_kept = self._sent is not None and self._sent.number <= last
-        entries = [*(() if is_kept else self._sent_entries), *self._entries]
+        entries = list(self._entries)
+        if not is_kept:
+            entries = [*self._sent_entries, *entries]
         self._sent = None
         self._sent_entries = []
         is_whole, again = self._unacked_exchanges.after(last)
@@ -335,7 +339,7 @@ class SharedJob:
         self._claimed.clear()
         self.out.clear()
         self._low.clear()
-        self._given = {START: self._given.pop(START, {})}
+        self._given = {one: self._given.pop(one, {}) for one in (START, OWN_START)}
         self._recent = set(), set()
         return LostLease(is_whole, left)
 
@@ -382,54 +386,3 @@ class SharedJob:
         newer.add(fingerprint)
         if len(newer) >= MOST_RECENT:
             self._recent = set(), newer
-
-
-FIRST = 4  # requests that are claimed of a site that is new to a worker
-_FEWEST = 2
-MOST_HELD = 32  # requests that are claimed of a site at a time
-# seconds in which that many were handed out
-_SOON = 1.0
-_LATE = 10.0
-
-
-@dataclass(slots=True)
-class HeldSite:
-    """A site that this worker owns.
-
-    It claims as many requests at a time as it sends in a few seconds, so that the rest
-    stays available to other workers, and the next batch before the last one is used up.
-    """
-
-    name: str
-    when: float  # when requests were claimed last
-    # claimed requests, waiting or handed out
-    numbers: set[int] = field(default_factory=set)
-    waiting: int = 0  # requests that are claimed, and may be handed out
-    batch: int = FIRST
-    asked: int = 0  # how many are being claimed
-    has_more: bool = True  # whether more wait than were claimed, as far as known
-    said: tuple[bytes, str] = b"", "0"  # reported for its next owner
-
-    @property
-    def is_low(self) -> bool:
-        return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether nothing of it waits, here or on the server, as far as known."""
-        return not self.waiting and not self.has_more and not self.asked
-
-    def begin_claim(self, now: float) -> int:
-        """Return how many requests to claim, and note that they are on their way."""
-        passed = now - self.when
-        self.when = now
-        if self.has_more and passed < _SOON:
-            self.batch = min(2 * self.batch, MOST_HELD)
-        elif passed > _LATE:
-            self.batch = max(self.batch // 2, _FEWEST)
-        self.asked = max(1, self.batch - self.waiting)
-        return self.asked
-
-    def arrived(self, count: int) -> None:
-        self.has_more = count >= self.asked
-        self.asked = 0

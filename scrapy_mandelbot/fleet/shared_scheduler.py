@@ -12,7 +12,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
-from scrapy_mandelbot.job.job_scheduler import JobScheduler
+from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
 from scrapy_mandelbot.scheduling.round_robin import QueueParts
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class SharedJobScheduler(JobScheduler):
+class SharedJobScheduler(StoredScheduler):
     """Hands out requests of the sites that this worker owns in a job on Redis.
 
     A new request goes to Redis, which has the fingerprints of all workers, and from
@@ -36,9 +36,9 @@ class SharedJobScheduler(JobScheduler):
     _kept_on = "redis"
 
     def __init__(self, crawler: Crawler, worker: JobWorker) -> None:
+        super().__init__(crawler, worker)
         self._worker = worker
         self._throttle = Crawl.of(crawler).throttle
-        self._serve(crawler, worker)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SharedJobScheduler:
@@ -69,13 +69,14 @@ class SharedJobScheduler(JobScheduler):
         return len(self._queue) > 0 or self._worker.has_unsaved
 
     def take(self) -> Request | None:
-        request = self._queue.pop() if self._worker.may_send else None
+        request = None
+        if self._worker.may_send:
+            request = self._queue.pop()
         if request is None:
             self._worker.wants_more()
         else:
-            self._worker.handed_out(
-                is_plain=self._throttle.flight_of(request).site.is_plain
-            )
+            site = self._throttle.flight_of(request).site
+            self._worker.handed_out(is_plain=site.is_plain)
         return request
 
     def keep(self, request: Request) -> None:
@@ -84,7 +85,7 @@ class SharedJobScheduler(JobScheduler):
             self._queue.push(request)
         elif not self._worker.storage.push_new(self._line_of(request), request):
             self._queue.load(self._line_of(request))
-            self._count("enqueued", "memory")
+            self._count("enqueued", self._unacked.get(request))
         self._worker.pushed()
 
     def _spider_opened(self) -> None:
@@ -92,7 +93,7 @@ class SharedJobScheduler(JobScheduler):
         engine.download_by(self._crawler, self._send)
 
     async def _send(self, download: engine.Download, request: Request) -> Response:
-        """Send a request from its download slot, unless another worker may own its site by now."""
+        """Send a request, unless another worker may own its site by now."""
         if request in self._unacked and not self._worker.may_send:
             # it goes back: this process was stopped, or Redis is away
             raise SitePausedError

@@ -1,4 +1,4 @@
-"""Storage of the site queue over a job on Redis: requests of the sites that this worker owns."""
+"""The site queue's storage over a job on Redis: requests of a worker's own sites."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from heapq import heapify
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy_mandelbot.job.deliveries import Unacked
 from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.site_states import site_of_line
+from scrapy_mandelbot.job.unacked import Unacked
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -37,14 +37,21 @@ class SharedStorage(JobStorage):
         self.homeless: dict[str, set[str]] = {}
 
     def push_new(self, name: str, request: Request) -> bool:
-        """Add a request that the job may have already; return whether it can be serialized."""
-        super().push(name, request)
+        """Add a request that the job may have; return whether it can be serialized."""
+        self._push(name, request)
         return request not in self.unacked  # as one in memory is
 
     def push(self, name: str, request: Request) -> None:
-        """Take back a request that was handed out; add another, as :meth:`push_new` does."""
+        """Take back a request that was handed out; add any other."""
         if request in self.unacked or request not in self._lost:
             self._is_back(request)
+            self._push(name, request)
+
+    def _push(self, name: str, request: Request) -> None:
+        if request.meta.get("each_worker"):  # no other worker may send it
+            self.push_in_memory(name, request)
+            self.waits(name, is_in_memory=True)
+        else:
             super().push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:
@@ -142,7 +149,7 @@ class SharedStorage(JobStorage):
         self.here_alone.discard(request)
 
     def waits_anew(self, name: str, count: int = 1) -> None:
-        """Leave a new request to Redis, which gives it to the worker that owns its site."""
+        """Leave a new request to Redis, which gives it to the owner of its site."""
 
     def waits(self, name: str, *, is_in_memory: bool) -> None:
         site = site_of_line(name)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import scrapy.signals
@@ -15,12 +13,16 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
+from scrapy_mandelbot.fleet.link import Link
+from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.job import JobError, Saves
-from scrapy_mandelbot.job.job_storage import RunningJob
+from scrapy_mandelbot.job.cookies import watch_cookies
+from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.running_job import RunningJob
+from scrapy_mandelbot.job.saves import Saves
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -28,11 +30,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_mandelbot.fleet.changes import Reply
+    from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
-    from scrapy_mandelbot.fleet.server import JoinReply
-    from scrapy_mandelbot.job.deliveries import Unacked
+    from scrapy_mandelbot.job.unacked import Unacked
 
     Answered = Callable[[Any], None]
+
 
 T = TypeVar("T")
 
@@ -51,15 +54,17 @@ _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
 class JobWorker(RunningJob):
-    """The state that the scheduler and JobMiddleware share, where the job is on Redis."""
+    """The state that SharedJobScheduler and JobMiddleware of one crawler share."""
 
     storage: SharedStorage
+    _own: OwnSites  # set by serve()
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        self.server = JobServer.of(config, crawler.spider)
+        terms = JobTerms.of(config, crawler.spider)
+        self.server = open_job_server(config.job, terms)
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._is_asking = False
         self._is_hungry = True
@@ -69,18 +74,19 @@ class JobWorker(RunningJob):
         self._is_closed = False
         self._poll = _POLL
         self._asks_not_before = 0.0
-        self._next_due: float | None = None
+        self._next_due: float | None = None  # seconds until a site without owner is due
+        self._cookies: SharedCookies | None = None
+        self._outcome = ""  # how the run has ended, where it has
         self.link = Link(
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
         )
         try:
-            look = partial(self.server.risks, crawler.spider)
-            for risk in self.link.call_and_wait(look, _WAIT_AT_END):
-                self._emit(events.JOB_AT_RISK, reason=risk)
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
             self.link.thread.end(self.server.close)
             raise
+        for risk in joined.risks:
+            self._emit(events.JOB_AT_RISK, reason=risk)
         self.job = SharedJob(joined, self.clock.now)
         self.saves = Saves(self, self.job, self._start_exchange, again=_TRY_AGAIN)
         self._report_joined(joined)
@@ -89,15 +95,13 @@ class JobWorker(RunningJob):
     def open(cls, crawler: Crawler) -> Self | None:
         crawl = Crawl.of(crawler)
         try:
-            return (
-                cls(crawler)
-                if crawl.config.shares_job and crawl.asks_for_more
-                else None
-            )
+            if crawl.config.shares_job and crawl.asks_for_more:
+                return cls(crawler)
         except (StorageError, ValueError) as error:
             raise JobError(f"The job on Redis is not available: {error}") from error
         except ImportError as error:
             raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
+        return None
 
     def begin(self, spider: Spider) -> SharedStorage:
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
@@ -112,6 +116,17 @@ class JobWorker(RunningJob):
 
     def serve(self, own: OwnSites) -> None:
         self._own = own
+        self.cookie_watch = watch_cookies(self._crawler)
+        if self.cookie_watch is not None:
+            self._cookies = SharedCookies(
+                self.cookie_watch, self.server, self.clock.now
+            )
+            try:
+                self._cookies.restore(self._wait_at_end)
+            except StorageError as error:
+                raise JobError(
+                    f"The cookies of the job on Redis cannot be read: {error}"
+                ) from error
         self.saves.acknowledged()
 
     # Called by the middleware.
@@ -125,22 +140,19 @@ class JobWorker(RunningJob):
         return True
 
     def begins(self, request: Request | None) -> None:
-        """Record on Redis that a request is sent before its callback runs, if Redis answers."""
-        one = None if request is None else self.storage.unacked.get(request)
+        """Record on Redis that a callback is about to run: it may kill the process."""
+        one = self.unacked_of(request)
         if one is None or not one.has_row or one.number in self.job.out:
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
-        worker = self.job.worker
         numbers = self.storage.in_flight()
+        sends = partial(self.server.sends, self.job.worker, self.job.token, numbers)
         try:
-            self.link.call_and_wait(
-                lambda: self.server.sends(worker, numbers), _WAIT_BEFORE
-            )
+            if self.link.call_and_wait(sends, _WAIT_BEFORE):
+                self.job.out |= numbers
         except StorageError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
-        else:
-            self.job.out |= numbers
 
     # Called by the scheduler.
 
@@ -154,20 +166,23 @@ class JobWorker(RunningJob):
         return bool(self.job.uncommitted or self.storage.homeless)
 
     def pushed(self) -> None:
-        self._is_idle = self._has_ended = False
+        self._is_idle = False
+        self._has_ended = False
         if self._is_hungry:
             self.saves.acknowledged()
         self.saves.changed()
 
     def handed_out(self, *, is_plain: bool) -> None:
-        """Record that a request is sent; a pace is reported for the site's next owner."""
-        self._is_idle = self._has_ended = self._is_hungry = False
+        """Record that a request is sent; report a pace for the site's next owner."""
+        self._is_idle = False
+        self._has_ended = False
+        self._is_hungry = False
         self._idle_since = None
         if not is_plain:
             self.saves.within(0.0)
 
     def wants_more(self) -> None:
-        """Record that there is room for more requests than its sites may be sent now."""
+        """Record that there is room for more requests than its sites allow now."""
         if not self.may_send:
             self._own.call_back()
         self._own.look()
@@ -206,20 +221,30 @@ class JobWorker(RunningJob):
         self._own.look()
         for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
             self.job.request_site(site)
-        is_well = self.saves.error is None and not engine.is_closing(self._crawler)
-        room = self._most_active - sum(self.storage.under_way.values())
-        take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
-        if is_well:
+        take = 0
+        if self.saves.error is None and not engine.is_closing(self._crawler):
             self.job.poll_dry([*self.storage.under_way])
-        has_nothing = not (
-            self.job.uncommitted or self.job.sites or self.storage.unacked
+            if self._is_hungry:
+                room = self._most_active - sum(self.storage.under_way.values())
+                take = max(1, min(room, _TAKEN_AT_ONCE))
+        exchange = self.job.next_exchange(
+            take, self._idleness(), self.storage.in_flight()
         )
-        idle = ""
-        if self._is_idle and has_nothing:
-            idle = "close" if self._crawl.config.closes_when_paused else "wait"
-        exchange = self.job.next_exchange(take, idle, self.storage.in_flight())
         self._is_asking = True
-        self.link.call(lambda: self.server.exchange(exchange), self._answered)
+        call: Callable[[], Reply] = partial(self.server.exchange, exchange)
+        if self._cookies is not None:
+            call = self._cookies.with_exchange(exchange)
+        self.link.call(call, self._answered)
+
+    def _wait_at_end(self, call: Callable[[], T]) -> T:
+        return self.link.call_and_wait(call, _WAIT_AT_END)
+
+    def _idleness(self) -> str:
+        """Return whether the worker has nothing to do, as an exchange says it."""
+        is_busy = self.job.uncommitted or self.job.sites or self.storage.unacked
+        if is_busy or not self._is_idle:
+            return ""
+        return "close" if self._crawl.config.closes_when_paused else "wait"
 
     def _has_come(self, answer: object) -> bool:
         self._is_asking = False
@@ -251,6 +276,8 @@ class JobWorker(RunningJob):
     def _go_by(self, answer: Reply) -> bool:
         job = self.job
         own = self._own
+        if self._cookies is not None:  # before requests of new sites are handed out
+            self._cookies.take()
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
         arrived = job.take_answer(answer)
@@ -285,11 +312,8 @@ class JobWorker(RunningJob):
     def _join_again(self, last: int) -> None:
         """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
-        is_older = last < job.last
-        self._emit(
-            events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST,
-            sites=len(job.sites),
-        )
+        reason = events.JOB_SET_BACK if last < job.last else events.JOB_LEASE_LOST
+        self._emit(reason, sites=len(job.sites))
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:
@@ -342,15 +366,19 @@ class JobWorker(RunningJob):
         self.saves.close()
 
     def _say_the_rest(self) -> StorageError | None:
-        """Report all that is left, while the crawl waits; return why that failed, if it did."""
+        """Report all that is left, while the crawl waits; return why that failed."""
         ends_at = self.clock.now() + _WAIT_AT_END
+        is_finished = self._has_ended and self._outcome == "finished"
+        if self._cookies is not None and not is_finished:
+            try:
+                self._cookies.say_the_rest(self._wait_at_end)
+            except StorageError as error:
+                return error
         while self.job.uncommitted:
-            exchange = self.job.next_exchange(0, "")
+            exchange = partial(self.server.exchange, self.job.next_exchange(0, ""))
             left = max(0.1, ends_at - self.clock.now())
             try:
-                answer = self.link.call_and_wait(
-                    lambda: self.server.exchange(exchange), left
-                )  # noqa: B023 -- it is waited for
+                answer = self.link.call_and_wait(exchange, left)
             except StorageError as error:
                 return error
             if answer.is_lost:
@@ -397,80 +425,5 @@ class JobWorker(RunningJob):
             worker=joined.worker,
             unassigned=joined.waiting,
             others=joined.others,
-            where=f"{self.server.key} on {self.server.url}",
+            where=self.server.where,
         )
-
-
-# seconds without a call after which the lease is no longer renewed
-LONGEST_SILENCE = 600.0
-
-
-class Link:
-    """Calls the server in a thread, and delivers each result in the crawl's thread.
-
-    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop`
-    schedules a call in the crawl's thread.
-    """
-
-    def __init__(
-        self,
-        renew: Callable[[], object],
-        every: float,
-        in_loop: Callable[..., object],
-        now: Callable[[], float],
-    ) -> None:
-        from scrapy_mandelbot.store.redis.wire import (
-            RedisThread,
-        )  # noqa: PLC0415 -- not all have it
-
-        self._renew = renew
-        self._in_loop = in_loop
-        self._now = now
-        # when the last call began that succeeded
-        self.renewed_at = self._asked_at = now()
-        self.thread = RedisThread(
-            "mandelbot-job", lambda: every, self._renew_unless_dead
-        )
-
-    def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Make a call in the thread; `answered` gets its result or a StorageError."""
-
-        def deliver(result: Any) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._in_loop(answered, result)
-
-        self._put(call, deliver)
-
-    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Make a call in the thread and wait: before the crawl starts, and at its end."""
-        answers: SimpleQueue[Any] = SimpleQueue()
-        self._put(call, answers.put)
-        try:
-            answer = answers.get(timeout=seconds)
-        except Empty:
-            raise StorageError("Redis does not answer") from None
-        if isinstance(answer, Exception):
-            raise answer
-        result: T = answer
-        return result
-
-    def _put(self, call: Callable[[], Any], deliver: Answered) -> None:
-        self._asked_at = self._now()
-        self.thread.put(lambda: deliver(self._result_of(call)))
-
-    def _renew_unless_dead(self) -> None:
-        if self._now() < self._asked_at + LONGEST_SILENCE:
-            self._result_of(self._renew)
-
-    def _result_of(self, call: Callable[[], Any]) -> Any:
-        began = self._now()
-        try:
-            result = call()
-        except StorageError as error:
-            return error
-        except Exception as error:  # a dead thread would leave the crawl waiting
-            logger.exception("Error while Redis was called")
-            return StorageError(repr(error))
-        if not getattr(result, "is_lost", False):
-            self.renewed_at = began
-        return result

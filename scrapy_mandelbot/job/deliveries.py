@@ -1,4 +1,4 @@
-"""Claimed requests: what waits for them, what their callbacks raised, how many runs died with them.
+"""Claimed requests: what waits for them, what they raised, and the runs that died.
 
 Those that were in flight at a death are sent last, a few at a time, or set aside.
 """
@@ -6,106 +6,13 @@ Those that were in flight at a death are sent last, a few at a time, or set asid
 from __future__ import annotations
 
 import json
-import re
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import PurePath
-from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.job.unacked import exception_of
 
 if TYPE_CHECKING:
-    from scrapy import Spider
-
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
-
-
-@dataclass(slots=True, eq=False)
-class Unacked:
-    """A request that was claimed, or that cannot be serialized and is in memory only.
-
-    A row is acknowledged when its request and all requests in memory that came from it
-    are done: after a crash, only the callback of the row can yield them again. A
-    request in memory has no number, and names the rows that wait for it.
-    """
-
-    # number of a request whose lease was lost: its new owner has it
-    LOST: ClassVar = -1
-
-    number: int | None
-    rows: tuple[Unacked, ...] = ()
-    waits: int = 1  # itself, and the requests in memory that came from it
-    # Of requests in memory that came from it: stored as seen when the row is
-    # acknowledged.
-    fingerprints: list[int] = field(default_factory=list)
-    # sent back: the next end that the engine reports does not count
-    has_come_back: bool = False
-    is_out: bool = False  # in flight: the engine has it
-    has_called: bool = False  # whether its callback has run in this run
-    # Why its page is set aside, and the name of the exception that its callback raised.
-    raised: tuple[str, str] | None = None
-    _left: PendingChildren | None = None
-
-    def fail(self, failure: Any, spider: Spider) -> str:
-        """Note that its callback raised, so that its page is set aside; return why."""
-        name = re.sub(r"\W", "_", type(failure.value).__name__)
-        place = _last_line_of_project(failure.getTracebackObject(), spider)
-        self.raised = f"{_RAISED}{name} at {place}", name
-        return self.raised[0]
-
-    @property
-    def has_row(self) -> bool:
-        return self.number not in {None, self.LOST}
-
-    def gave_before(
-        self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
-    ) -> bool:
-        """Return whether a previous run yielded the request, and count it off."""
-        if self._left is None:
-            self._left = PendingChildren(
-                () if self.number is None else find(self.number)
-            )
-        return self._left.take(fingerprint)
-
-    def forget_children(self) -> None:
-        """Skip none of the callback's requests from now on: it is called again."""
-        self._left = PendingChildren()
-
-
-class PendingChildren:
-    """Fingerprints still to be skipped, and how often each: 10 bytes per fingerprint.
-
-    `counted`: unique fingerprints in ascending order.
-    """
-
-    __slots__ = ("_fingerprints", "_left", "_times")
-
-    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
-        self._fingerprints = array("q")
-        self._times = array("H")
-        self._left = 0
-        for fingerprint, times in counted:
-            self._fingerprints.append(fingerprint)
-            self._times.append(max(0, min(times, 0xFFFF)))
-            self._left += self._times[-1]
-
-    def __len__(self) -> int:
-        return self._left
-
-    def take(self, fingerprint: int) -> bool:
-        """Return whether a request was yielded before, and count it off."""
-        if not self._left:
-            return False
-        at = bisect_left(self._fingerprints, fingerprint)
-        is_there = (
-            at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
-        )
-        if not is_there or not self._times[at]:
-            return False
-        self._times[at] -= 1
-        self._left -= 1
-        return True
 
 
 CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
@@ -113,12 +20,11 @@ CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
 DEATHS = "deaths"
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
 _MORE = 1.1  # write the set anew when it has grown by this factor
-_RAISED = "its callback raised "
 FEW = 8  # requests that were in flight at a death, sent at a time
 
 
 def most_at_once(deaths: int, limit: int) -> int:
-    """Return how many requests that were in flight in so many deaths may be sent at a time.
+    """Return how many requests with so many deaths may be sent at a time.
 
     0 sets them aside. The last attempt sends one alone, so that a death identifies it.
     """
@@ -127,15 +33,8 @@ def most_at_once(deaths: int, limit: int) -> int:
     return FEW if deaths + 1 < limit else 1
 
 
-def exception_of(why: str) -> str:
-    """Return the name of the exception for which a page is set aside; empty: for another reason."""
-    return (
-        why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
-    )
-
-
 class Deliveries:
-    """Counts in how many deaths each request was in flight, and withholds those with any.
+    """Counts the deaths in which each request was in flight, and withholds those.
 
     A page may kill the process whose callback reads it, in every run. Which of the
     requests in flight it was is unknown, so all of them wait until nothing else is left
@@ -154,10 +53,13 @@ class Deliveries:
         self.lines: dict[int, str] = {}  # lines of the withheld requests
         self.aside: dict[int, str] = {}
         """Requests set aside, and why."""
+        self._aside_written = 0  # how many of them the job has in its state
         for number in [*deaths, *(aside.keys() - deaths.keys())]:
             why = aside.get(number, "")
             times = deaths.get(number, 0)
-            line = store.withhold(number) if times or exception_of(why) else None
+            if not (times or exception_of(why)):
+                continue
+            line = store.withhold(number)
             if line is None:
                 continue
             self.lines[number] = line
@@ -179,12 +81,19 @@ class Deliveries:
 
     def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = 1 if alone else most_at_once(deaths, self._limit)
+        most = most_at_once(deaths, self._limit)
+        if alone:
+            most = 1
         taken = [
             one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths
         ]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]
+
+    def take_one(self, number: int) -> str:
+        """Take a certain one out of its turn; return its line."""
+        self.waiting.remove(number)
+        return self.lines.pop(number)
 
     def keep(self, in_flight: set[int]) -> None:
         self.in_flight = in_flight
@@ -222,7 +131,8 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[
         if line is None or is_wanted(line, exception_of(aside[number])):
             deaths.pop(number, None)
             del aside[number]
-            lines += [] if line is None else [line]
+            if line is not None:
+                lines.append(line)
     store.put_state(DEATHS, _written(deaths))
     store.put_state(ASIDE, _by_reason(aside))
     return lines
@@ -230,12 +140,3 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[
 
 def _written(values: Mapping[Any, object]) -> bytes | None:
     return json.dumps(values).encode() if values else None
-
-
-def _last_line_of_project(traceback: Any, spider: Spider) -> str:
-    project = type(spider).__module__.partition(".")[0]
-    place = "?"
-    for frame, line in walk_tb(traceback):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == project:
-            place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
-    return place

@@ -1,4 +1,4 @@
-"""Feed files: flushed before each commit, and cut back to the last commit after a crash.
+"""Feed files: flushed before each commit, cut back to it after a crash.
 
 A run that died may have written items whose pages are crawled again, and half a line.
 The next run cuts what was written after the last commit, stores the cut part in JOBDIR,
@@ -17,13 +17,13 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exporters import (
     CsvItemExporter,
     JsonItemExporter,
@@ -38,12 +38,11 @@ from scrapy.extensions.feedexport import (
     FileFeedStorage,
     StdoutFeedStorage,
 )
-from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
+from scrapy.extensions.postprocessing import GzipPlugin
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.formatting import counted
+from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -53,7 +52,6 @@ logger = logging.getLogger(__name__)
 
 _WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
 _END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
-_PIECE = 262_144  # bytes of a spool that are copied in a turn of the event loop
 _KNOWN = (
     *_WHOLE,
     CsvItemExporter,
@@ -76,7 +74,7 @@ class FeedFile(NamedTuple):
 
 
 def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
-    """Return by path how files were at a commit; a ValueError: the states cannot be read."""
+    """Return the files of a commit by path; ValueError: the states cannot be read."""
     return {
         json.loads(name.partition("/")[2]): FeedFile(*json.loads(state))
         for name, state in states.items()
@@ -139,7 +137,7 @@ class Feeds:
                 self.put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Write all items; return the changed states of files by name, None where one has gone."""
+        """Write all items; return changed states of files, None: one is gone."""
         for slot in self._slots():
             self._flush(slot)
         changed = self._changed
@@ -147,7 +145,7 @@ class Feeds:
         return changed
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
-        """Yield each feed that may repeat or lose items after a crash: its URI, and why."""
+        """Yield the URI of each feed that a crash may damage, and why."""
         for slot in self._slots():
             why = _why_not(slot)
             if why is not None:
@@ -155,7 +153,7 @@ class Feeds:
 
     @property
     def _starts_batches(self) -> bool:
-        """Whether Scrapy stores a batch when it is full, and has what is asked of it for that.
+        """Whether Scrapy stores a batch when it is full, and has the methods for it.
 
         Neither is public. Before 2.15 all were stored at the end of the crawl.
         """
@@ -190,11 +188,12 @@ class Feeds:
         """Note how a file is now, for the next commit; None: it has gone."""
         if file == self._files.get(path):
             return
-        written = None if file is None else json.dumps(file).encode()
-        self._changed[f"{IN_JOB}/{json.dumps(path)}"] = written
+        name = f"{IN_JOB}/{json.dumps(path)}"
         if file is None:
+            self._changed[name] = None
             del self._files[path]
         else:
+            self._changed[name] = json.dumps(file).encode()
             self._files[path] = file
 
     def _make_ready(self, slot: FeedSlot, folder: Path) -> None:
@@ -207,10 +206,8 @@ class Feeds:
             slot.storage.write_mode = "ab"
         feed = _gzip_feed(slot)
         if _is_spooled(slot):
-            path = _spool(folder, slot, slot.batch_id)
-            slot.storage = (
-                MemberSpool(slot, path, self) if feed else Spool(slot, path, self)
-            )
+            spool = MemberSpool if feed else Spool
+            slot.storage = spool(slot, _spool(folder, slot, slot.batch_id), self)
             options = slot.feed_options.items()
             slot.feed_options = {
                 name: one for name, one in options if name != "postprocessing"
@@ -240,9 +237,11 @@ class Feeds:
                 path.replace(folder / f"cut-{path.name}")
             else:
                 left[int(path.stem.rpartition("-")[2])] = file.items
-        stored = _stored(_mark(_spool(folder, slot, 0)))
+        stored = last_stored(mark_of(_spool(folder, slot, 0)))
         last = max(left, default=0)
-        number = last if last > stored and left[last] < most else max(stored, last) + 1
+        number = max(stored, last) + 1
+        if last > stored and left[last] < most:
+            number = last  # it is not full
         # full, and the run ended before it was stored
         for old in sorted(left.keys() - {number}):
             batch = self._batch(slot, old)
@@ -250,7 +249,9 @@ class Feeds:
             batch.file = batch.file or batch.storage.open(batch.spider)
             batch.itemcount = most
             self._exporter._schedule_slot_close(batch, batch.spider)  # noqa: SLF001
-        return slot if number == 1 else self._batch(slot, number)
+        if number == 1:
+            return slot
+        return self._batch(slot, number)
 
     def _batch(self, slot: FeedSlot, number: int) -> FeedSlot:
         exporter = self._exporter
@@ -273,93 +274,9 @@ def _in_batches(slot: FeedSlot) -> bool:
     return bool(slot.feed_options.get("batch_item_count"))
 
 
-class Spool:
-    """Replaces a feed's storage: its items stay in JOBDIR until all of them are stored."""
-
-    def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
-        self.path = path
-        self._feed = slot
-        self._storage: Any = slot.storage
-        self._options = slot.feed_options
-        self._feeds = feeds
-
-    def open(self, spider: Any) -> IO[bytes]:  # noqa: ARG002 -- Scrapy's interface
-        return self.path.open("ab")
-
-    def store(self, file: IO[bytes]) -> Deferred[None]:
-        file.close()
-        return Deferred.fromCoroutine(self._copy())
-
-    async def _copy(self) -> None:
-        """Copy the spool into the feed in slices, yielding to the event loop between them."""
-        storage = self._storage
-        if isinstance(storage, FileFeedStorage) and not isinstance(self, MemberSpool):
-            storage.write_mode = "wb"  # it has all of what is there
-        target = storage.open(self._feed.spider)
-        plugins = self._options.get("postprocessing")
-        into = (
-            PostProcessingManager(plugins, target, self._options) if plugins else target
-        )
-        with self.path.open("rb") as spool:
-            into.write(spool.read(_PIECE))
-            while piece := spool.read(_PIECE):
-                turn: Deferred[None] = Deferred()
-                self._feeds.clock.call_later(0, turn.callback, None)
-                await turn
-                into.write(piece)
-        if plugins:
-            into.close()
-        if isinstance(stored := storage.store(target), Deferred):
-            await stored
-        self._is_stored()
-
-    def _is_stored(self) -> None:
-        if self._options.get("batch_item_count"):
-            mark = _mark(self.path)
-            # they are stored in any order
-            last = max(self._feed.batch_id, _stored(mark))
-            mark.write_text(str(last), "ascii")
-            self.path.unlink()
-            self._feeds.put(str(self.path.absolute()), None)
-        elif self._feeds.has_finished:
-            is_appended = isinstance(self._storage, FileFeedStorage)
-            if self._options.get("overwrite") or not is_appended:
-                self.path.unlink()
-
-
-class MemberSpool(Spool):
-    """Becomes a gzip member of its feed, a local file, when a run ends."""
-
-    def open(self, spider: Any) -> IO[bytes]:
-        self._storage.open(spider).close()  # emptied, if the run overwrites it
-        self._storage.write_mode = "ab"
-        return super().open(spider)
-
-    def store(self, file: IO[bytes]) -> Deferred[None]:
-        feed = Path(self._storage.path)
-        length = self.path.with_suffix(".length")
-        # a run died, and left a part of a member
-        with suppress(FileNotFoundError, ValueError):
-            os.truncate(feed, min(feed.stat().st_size, int(length.read_text("ascii"))))
-        length.write_text(str(feed.stat().st_size), "ascii")
-        return super().store(file)
-
-    def _is_stored(self) -> None:
-        self.path.with_suffix(".length").unlink()
-        self.path.unlink()
-
-
 def _spool(folder: Path, slot: FeedSlot, batch: int | str) -> Path:
     digest = blake2b(slot.uri_template.encode(), digest_size=6).hexdigest()
     return folder / f"feed-{digest}-{batch}.spool"
-
-
-def _mark(spool: Path) -> Path:
-    return spool.with_name(f"{spool.stem.rpartition('-')[0]}.stored")
-
-
-def _stored(mark: Path) -> int:
-    return int(mark.read_text("ascii")) if mark.exists() else 0
 
 
 def _is_spooled(slot: FeedSlot) -> bool:
@@ -402,7 +319,9 @@ def _why_not(slot: FeedSlot) -> str | None:
         return "it is no local file"
     if "postprocessing" in slot.feed_options:
         return "it is postprocessed"
-    return "it is written in batches" if _in_batches(slot) else None
+    if _in_batches(slot):
+        return "it is written in batches"
+    return None
 
 
 def _going_on(
@@ -420,17 +339,26 @@ def _going_on(
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
             super().__init__(file, *arguments, **options)
             self._goes_on = file.tell() > 0
-            where: Any = Path(file.name) if self._goes_on else feed
-            if where and getattr(self, "include_headers_line", False):
-                opened: Any = open if self._goes_on else gzip.open
-                with opened(
-                    where, "rt", encoding=self.encoding or "utf-8", newline=""
-                ) as written:
-                    head = next(csv.reader(written, self.csv_writer.dialect), None)
+            has_any = self._goes_on or feed is not None
+            if has_any and getattr(self, "include_headers_line", False):
+                head = self._header(file)
                 self.include_headers_line = head is None
                 self.fields_to_export = (
                     super().__getattribute__("fields_to_export") or head
                 )
+
+        def _header(self, file: Any) -> list[str] | None:
+            """Return the first line of the CSV that is there, if it has one."""
+            options: Any = {"encoding": self.encoding or "utf-8", "newline": ""}
+            if self._goes_on:
+                with Path(file.name).open("rt", **options) as written:
+                    return self._first_row(written)
+            where: Any = feed
+            with gzip.open(where, "rt", **options) as written:
+                return self._first_row(written)
+
+        def _first_row(self, written: Any) -> list[str] | None:
+            return next(csv.reader(written, self.csv_writer.dialect), None)
 
         def start_exporting(self) -> None:
             if self._goes_on and is_known and isinstance(self, _WHOLE):
@@ -453,7 +381,9 @@ def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -
     """
     for path, (length, _) in files.items():
         file = Path(path)
-        if length is not None and file.exists() and file.stat().st_size > length:
+        if length is None or not file.exists():
+            continue
+        if file.stat().st_size > length:
             _cut(file, length, folder / f"cut-{file.name}", has_died=has_died)
 
 

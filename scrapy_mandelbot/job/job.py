@@ -8,23 +8,27 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
+from scrapy_mandelbot.job.cookies import JobCookies, watch_cookies
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
-from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_storage import JobStorage
+from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
+from scrapy_mandelbot.job.running_job import RunningJob
+from scrapy_mandelbot.job.saves import Saves
 from scrapy_mandelbot.job.site_states import StoredSites
+from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
-from scrapy_mandelbot.robots.formatting import counted
+from scrapy_mandelbot.job.unacked import exception_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -32,8 +36,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-    from scrapy_mandelbot.job.deliveries import Unacked
-    from scrapy_mandelbot.job.job_store import JobStore
+    from scrapy_mandelbot.job.start_requests import SkippedStarts
+    from scrapy_mandelbot.job.unacked import Unacked
 
     Seconds = Callable[[], float]
 
@@ -62,6 +66,10 @@ def keeps_job(settings: BaseSettings) -> bool:
 class Job(RunningJob):
     """The state that JobScheduler and JobMiddleware of one crawler share."""
 
+    # Made by begin(), when the spider is there.
+    _state: SpiderState
+    _feeds: feeds.Feeds
+
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
         self.folder = folder
@@ -83,6 +91,11 @@ class Job(RunningJob):
         # lines.
         self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
+        self._goes_on = False  # whether the previous run did not finish
+        self._cookies: JobCookies | None = None
+        # Numbers of a previous run's requests of start() that this run's yielded, too.
+        self._met_starts: set[int] = set()
+        self._load_line: Callable[[str], None] = lambda _: None
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
@@ -105,13 +118,13 @@ class Job(RunningJob):
                 f" {error}"
             ) from error
         has_run = bool(self.store.last_of_former_run or files)
-        goes_on = has_run and not self.store.get_state(_FINISHED)
+        self._goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler,
             self.folder,
             files,
             is_synced=self._is_synced,
-            goes_on=goes_on,
+            goes_on=self._goes_on,
         )
         self.store.is_clean = False
         self._crawler.signals.connect(
@@ -142,37 +155,87 @@ class Job(RunningJob):
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
+    def resume(self, load: Callable[[str], None]) -> None:
+        """Restore what is stored beside requests; `load` adds a line to the queue."""
+        self._load_line = load
+        self.sites.restore(self.storage)
+        self.cookie_watch = watch_cookies(self._crawler)
+        if self.cookie_watch is not None:
+            self._cookies = JobCookies(self, self.cookie_watch)
+            self._cookies.restore()
+
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Record the parent of a request; return whether it is new, not yielded before a crash."""
+        """Record a request's parent; return whether no earlier run yielded it."""
         self._given[request] = parent
         if not request.dont_filter:
             return True  # its fingerprint says
         try:
             number = self.storage.number_of(request)
-            if not parent.gave_before(number, self.store.children_left):
-                return True
+            if parent is self.own_start:
+                is_new = not self._has_start(request, number)
+            else:
+                is_new = not parent.gave_before(number, self.store.children_left)
         except StorageError as error:
             self.failed(error)
             return True
-        self._emit(events.JOB_PASSED_OVER)
-        return False
+        if not is_new:
+            self._emit(events.JOB_PASSED_OVER)
+        return is_new
+
+    def will_filter(self, request: Request, skipped: SkippedStarts) -> bool:
+        if request.dont_filter or not self._goes_on:
+            return False
+        try:
+            is_seen = self.storage.has_seen(request)
+        except StorageError as error:
+            self.failed(error)
+            return False
+        return skipped.filters(self.storage.number_of(request), is_seen=is_seen)
 
     def begins(self, request: Request | None) -> None:
-        one = None if request is None else self.storage.unacked.get(request)
-        if one is None or one.number is None or one.number in self.deliveries.in_flight:
+        one = self.unacked_of(request)
+        if one is None or one.number is None:
+            return
+        if one.number in self.deliveries.in_flight:
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
+
+    def _has_start(self, request: Request, fingerprint: int) -> bool:
+        """Return whether the job still has this request from a previous start().
+
+        One that was in flight at a death is sent at once: others of its kind wait until
+        all else is done, but pages may depend on this one, as on a login.
+        """
+        number = self.store.waiting_start(fingerprint)
+        if number is None or number in self._met_starts:
+            return False
+        self._met_starts.add(number)
+        body = self.store.read(number)
+        if not self.storage.form.is_same(body, request):
+            return False  # as with another token
+        why = self.deliveries.aside.get(number)
+        if why is not None:  # where its callback raised, another call may do better
+            return not exception_of(why)
+        if number not in self.deliveries.waiting:
+            return True
+        line = self.deliveries.take_one(number)
+        if self.storage.bring_back(line, number, body) is None:
+            return False
+        self._load_line(line)
+        engine.wake(self._crawler)
+        return True
 
     # Called by the scheduler.
 
     @property
     def has_overdue(self) -> bool:
-        """Whether one that was in flight at a death may go beside others: none such is out."""
-        has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
-        return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
+        """Whether a request that was in flight at a death may be sent beside others."""
+        if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
+            return False
+        return self.storage.unacked.keys().isdisjoint(self._tried)
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
         taken = self.deliveries.take(alone=alone)
@@ -192,7 +255,8 @@ class Job(RunningJob):
             reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
         )
         if is_done:  # start() is asked again by the next run
-            self.store.forget_children(self.start.number or 0)
+            self.store.forget_children(START)
+            self.store.forget_children(OWN_START)
         if is_done and self._is_salvaged:
             self.store.put_state(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
@@ -201,6 +265,8 @@ class Job(RunningJob):
         self.store.is_clean = True
         self.deliveries.write_aside()
         self._state.save(is_last=True)
+        if self._cookies is not None:
+            self._cookies.close(is_finished=self._feeds.has_finished)
         error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
             self.end_not_saved(error)
@@ -257,8 +323,12 @@ class Job(RunningJob):
         """End a run that left or lost something with a reason that says so."""
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
-        if (self._is_salvaged or self.deliveries.aside) and not self.store.lengths():
-            raise CloseSpider(_SALVAGED if self._is_salvaged else _SET_ASIDE)
+        if self.store.lengths():
+            return
+        if self._is_salvaged:
+            raise CloseSpider(_SALVAGED)
+        if self.deliveries.aside:
+            raise CloseSpider(_SET_ASIDE)
 
     def _spider_opened(self) -> None:
         if not self._was_closed or not self._crawl.config.job_pickles:
@@ -267,150 +337,4 @@ class Job(RunningJob):
         self.saves.now()
 
 
-_STATE = "spider.state"
-_SHARE = 20
-"""Pause between picklings, in multiples of the last one: 8 ms for 200,000 entries."""
-
-
-class SpiderState:
-    """Stores ``spider.state`` at commits.
-
-    Scrapy's extension does so at a clean end only. `busy` returns seconds of processor
-    time, which a suspended machine does not add to.
-    """
-
-    def __init__(
-        self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds
-    ) -> None:
-        self._form = storage.form
-        self._spider: Any = storage.form.spider
-        self._job = job
-        self._now = now
-        self._busy = busy
-        self._kept: bytes | None = None
-        self._not_before = 0.0
-        self._is_complained_of = False
-
-    def restore(self) -> None:
-        """Restore the state of a run that died.
-
-        Scrapy has restored that of an earlier one.
-        """
-        kept = self._job.kept(_STATE).get(_STATE)
-        if kept is None:
-            return
-        try:
-            self._spider.state = self._form.load(kept)
-        except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-            logger.warning(
-                "spider.state of the previous run cannot be restored: %r", error
-            )
-
-    def save(self, *, is_last: bool = False) -> None:
-        """Add the state to the next commit if it has changed and pickling is cheap enough."""
-        state = getattr(self._spider, "state", None)
-        if (not state and self._kept is None) or (
-            self._now() < self._not_before and not is_last
-        ):
-            return
-        began = self._busy()
-        try:
-            pickled = self._form.dump(state)
-        except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
-            if not self._is_complained_of:
-                self._is_complained_of = True
-                logger.warning(
-                    "spider.state does not survive a crash: it cannot be pickled: %r",
-                    error,
-                )
-            return
-        self._not_before = self._now() + _SHARE * (self._busy() - began)
-        if pickled != self._kept:
-            self._kept = pickled
-            self._job.put(_STATE, pickled)
-
-
-# requests after which a save no longer waits: start() may yield to no one
-AT_ONCE = 1_000
-MOST_OPERATIONS = 100_000
-MOST_BYTES = 67_108_864
-"""Held in memory while nothing can be written; beyond that the spider is closed."""
-_LATER = 1.0  # seconds, where nothing was acknowledged
 _GROUP = 0.1  # seconds, where each commit waits for the disk
-_TRY_AGAIN = 10.0  # seconds
-
-
-class Saves:
-    """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
-
-    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of
-    the event loop, so pages acknowledged together are saved together, and a kill finds
-    nothing unsaved but what is in progress. After a failure it is retried every `again`
-    seconds.
-    """
-
-    def __init__(
-        self,
-        job: RunningJob,
-        store: JobStore,
-        save: Callable[[], Exception | None],
-        soon: float = 0.0,
-        again: float = _TRY_AGAIN,
-    ) -> None:
-        self._job = job
-        self._store = store
-        self._save = save
-        self._soon = soon
-        self._again = again
-        self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
-        self._changes = 0
-        self.error: Exception | None = None  # why the last save failed
-        self._is_closed = False
-
-    def acknowledged(self) -> None:
-        self.within(self._soon)
-
-    def changed(self) -> None:
-        """Save soon: something changed, though nothing was acknowledged."""
-        self._changes += 1
-        if self.error is not None:
-            self._give_up_if_too_much(self.error)
-        elif self._changes >= AT_ONCE:
-            self.now()
-        elif self._changes == 1:
-            self.within(_LATER)
-
-    def within(self, seconds: float) -> None:
-        if not self._is_closed:
-            wait = seconds if self.error is None else max(seconds, self._again)
-            self._timers.set(self, self._job.clock.now() + wait)
-
-    def now(self) -> Exception | None:
-        self._timers.drop(self)
-        self._changes = 0
-        return self._save()
-
-    def failed(self, error: Exception) -> Exception:
-        was_well = self.error is None
-        self.error = error
-        if isinstance(error, CorruptError):
-            self._job.failed(error)
-        elif was_well:
-            self._job.not_saved(error)
-        self._give_up_if_too_much(error)
-        self.within(self._again)
-        return error
-
-    def succeeded(self) -> None:
-        self.error = None
-        self._job.not_saved(None)
-
-    def close(self) -> None:
-        """Stop saving, except by :meth:`now`."""
-        self._is_closed = True
-        self._timers.drop(self)
-
-    def _give_up_if_too_much(self, error: Exception) -> None:
-        store = self._store
-        if store.uncommitted > MOST_OPERATIONS or store.uncommitted_bytes > MOST_BYTES:
-            self._job.give_up(error)

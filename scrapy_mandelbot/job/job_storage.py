@@ -6,35 +6,26 @@ Of a waiting request, memory holds only its line's length.
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
-import scrapy.signals
-
-from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.deliveries import Unacked
-from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
+from scrapy_mandelbot.job.job_store import OWN_START, START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import (
     CannotWriteError,
     RequestForm,
     fingerprint_number,
 )
+from scrapy_mandelbot.job.unacked import Unacked
 from scrapy_mandelbot.scheduling.storage import RequestStorage
-from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from typing_extensions import Self
 
     from scrapy_mandelbot.job.job_store import JobStore, Place
+    from scrapy_mandelbot.job.running_job import RunningJob
 
 logger = logging.getLogger(__name__)
 
@@ -61,17 +52,25 @@ class JobStorage(RequestStorage):
         self._place = order.place
         self._fingerprint = fingerprint
         self._complaints = complaints
-        for name, length in store.lengths().items():
-            self.grow(name, length)
+        # Requests that are claimed, and those that cannot be serialized.
+        self.unacked: dict[Request, Unacked] = {}
+        # Whether the fingerprints of pushed requests are in the store already.
+        self.is_taking_over = False
+        # How many claimed requests could not be read so far.
+        self._unreadable = 0
+        # The request of which the fingerprint was computed last, and that fingerprint.
+        self._asked_of: tuple[Request | None, int] = None, 0
+
+        # Requests that cannot be serialized are in memory only:
+        # by line, heaps of place, order of arrival and request; how many there were;
         self._in_memory: dict[str, list[tuple[Place, int, Request]]] = {}
-        """By line, heaps of requests that cannot be serialized."""
         self._order_in_memory = 0
+        # those that were handed out; fingerprints of them all.
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
-        self._asked_of: tuple[Request | None, int] = None, 0
-        self.unacked: dict[Request, Unacked] = {}  # claimed, or in memory only
-        self._in_vain = 0
-        self.is_taking_over = False  # whether pushed requests have known fingerprints
+
+        for name, length in store.lengths().items():
+            self.grow(name, length)
 
     @classmethod
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
@@ -191,7 +190,9 @@ class JobStorage(RequestStorage):
         """Hold a request that cannot be serialized; it is not counted."""
         self._order_in_memory += 1
         place = self._place(request)
-        order = -self._order_in_memory if place.is_last_first else self._order_in_memory
+        order = self._order_in_memory
+        if place.is_last_first:
+            order = -order
         heappush(self._in_memory.setdefault(name, []), (place, order, request))
         self._sent_from_memory.discard(request)
         if request in self.unacked:
@@ -223,14 +224,13 @@ class JobStorage(RequestStorage):
             self._store.see(number)
 
     def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        parent = self._complaints.given_by(request)
         place = self._place(request)
-        number = None if parent is None else parent.number
-        if number == Unacked.LOST:  # whoever has the parent is given it
-            return
-        # it gave it when it had been settled
-        if parent is not None and not parent.waits:
-            number = None
+        number = None
+        parent = self._complaints.given_by(request)
+        if parent is not None and parent.number == Unacked.LOST:
+            return  # the worker that owns the parent stores it
+        if parent is not None and parent.waits:  # else it is settled
+            number = parent.number
         if not request.dont_filter and not self.is_taking_over:
             self._store.push_new(name, place, body, self.number_of(request), number)
         elif request.dont_filter and number is not None:
@@ -253,9 +253,12 @@ class JobStorage(RequestStorage):
         # The rows that wait for a request in memory.
         parent = self._complaints.given_by(request)
         if parent is not None:
-            if parent.number == START or not parent.waits:  # start() is never settled
+            # start() is never settled
+            if parent.number in {START, OWN_START} or not parent.waits:
                 return ()
-            return parent.rows if parent.number is None else (parent,)
+            if parent.number is None:
+                return parent.rows
+            return (parent,)
         # A redirect or another try of one in memory has its callbacks, and says no more
         # of it. Of several that have them, all are waited for.
         rows = {
@@ -280,152 +283,9 @@ class JobStorage(RequestStorage):
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name)
-                self._in_vain += 1
-                self.is_tired = not self._in_vain % READ_AT_ONCE
+                self._unreadable += 1
+                self.is_tired = not self._unreadable % READ_AT_ONCE
                 continue
             self.unacked[request] = Unacked(kept.number)
             return request
         return None
-
-
-_ATTRIBUTE = "_scrapy_mandelbot_job"
-_NAMED = 10  # requests that cannot be written down, or are set aside
-
-
-class RunningJob(ABC):
-    """Tracks which callback yielded which request, and reports what cannot be stored."""
-
-    storage: JobStorage  # where its requests are kept, once the spider is there
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._crawl = Crawl.of(crawler)
-        self.clock = self._crawl.clock
-        self._emit = self._crawl.events.emit
-        self.start = Unacked(START)  # stands for start() as a parent
-        self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
-        # returns the parent of a new request; None: unknown
-        self.given_by = self._given.get
-        self._broken: Exception | None = None  # why the spider was closed
-        self._counts: Counter[events.Event] = Counter()
-        self.feeds: Feeds | None = None
-        if self._crawl.config.job_errors == "keep":
-            crawler.signals.connect(self._has_raised, scrapy.signals.spider_error)
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Self | None:
-        """Return the crawler's job, opened on first use.
-
-        None: it has none of this kind.
-        """
-        job = vars(crawler).get(_ATTRIBUTE)
-        if not isinstance(job, cls):
-            with fail_cleanly(crawler):
-                job = cls.open(crawler)
-            if job is not None:
-                setattr(crawler, _ATTRIBUTE, job)
-        return job
-
-    @classmethod
-    @abstractmethod
-    def open(cls, crawler: Crawler) -> Self | None:
-        """Open the job that the settings name; None: they name none of this kind."""
-
-    def _has_raised(self, failure: Any, response: Response, spider: Spider) -> None:
-        one = (
-            None
-            if response.request is None
-            else self.storage.unacked.get(response.request)
-        )
-        if one is not None:
-            self.report_aside(response.request, one.fail(failure, spider))
-
-    def report_aside(self, request: object, why: str) -> None:
-        self._emit_first(_NAMED, events.JOB_SET_ASIDE, request=request, reason=why)
-
-    @abstractmethod
-    def set_aside(self, number: int, why: str, exception: str = "") -> None:
-        """Set a claimed request aside: it cannot be read, or its callback raised an exception."""
-
-    def called(self, request: Request | None) -> Unacked | None:
-        one = None if request is None else self.storage.unacked.get(request)
-        if one is not None:
-            one.has_called = True
-        return one
-
-    def acknowledged(self, request: Request) -> None:
-        try:
-            if self.storage.acknowledged(request):
-                self.save_soon()
-        except Exception as error:  # noqa: BLE001 -- an error of ours
-            self.erred(f"Error while {request} was settled", error)
-
-    @abstractmethod
-    def begin(self, spider: Spider) -> JobStorage:
-        """Return the storage of its requests, for a spider that begins."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Give the job back: another run may have it."""
-
-    @abstractmethod
-    def save_soon(self) -> None:
-        """Commit what has changed within the interval of commits."""
-
-    def unwritable(self, request: Request, error: Exception) -> None:
-        self._emit_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
-
-    def unreadable(self, line: str, number: int, error: Exception) -> None:
-        self._emit_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-        self.set_aside(number, f"it cannot be read: {error!r:.200}")
-
-    def _emit_first(self, most: int, event: events.Event, **values: Any) -> None:
-        self._counts[event] += 1
-        if self._counts[event] <= most:
-            self._emit(event, **values)
-        else:
-            self._crawl.events.count(event)
-
-    def begin_feeds(self, feeds: Feeds | None = None) -> None:
-        self.feeds = feeds or Feeds(self._crawler)
-        self.feeds.begin()
-        for uri, why in self.feeds.not_kept():
-            self._emit(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
-
-    def report_leftovers(self) -> None:
-        left = sum(one.number is None for one in self.storage.unacked.values())
-        if left:
-            self._emit(events.JOB_LEFT_IN_MEMORY, waiting=left)
-        unread = self._counts[events.JOB_REQUEST_UNREADABLE]
-        if unread > 1:
-            logger.warning("%d requests of the job could not be restored", unread)
-
-    def erred(self, what: str, error: Exception) -> None:
-        logger.error(what, exc_info=error)
-        self.failed(StorageError(repr(error)))
-
-    def failed(self, error: StorageError) -> None:
-        """Close the spider: the job cannot be read, or an internal error occurred."""
-        self._break(error, events.JOB_UNREADABLE, "job_unreadable")
-
-    def not_saved(self, error: Exception | None) -> None:
-        self._emit(
-            events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error
-        )
-
-    def give_up(self, error: Exception) -> None:
-        """Close the spider: too much is unsaved."""
-        self._break(error, events.JOB_GIVEN_UP, "job_not_saved")
-
-    def end_not_saved(self, error: Exception) -> None:
-        """Fail the crawl as it closes: the next run repeats what is not saved."""
-        reason = "job_not_saved" if self._broken is None else ""
-        engine.fail(
-            self._crawler, reason, lambda: self._emit(events.JOB_LOST, error=error)
-        )
-
-    def _break(self, error: Exception, event: events.Event, reason: str) -> None:
-        if self._broken is None:
-            self._broken = error
-            self._emit(event, error=error)
-            engine.close_spider(self._crawler, reason)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-START = 0  # the parent number of ``start()``; no request has it
+# Parent numbers that no request has: Scrapy's default ``start()``, and a spider's own.
+START = 0
+OWN_START = -2
 
 
 class StorageError(Exception):
@@ -41,7 +43,7 @@ class StoredRequest(NamedTuple):
 
 
 class JobStore(Protocol):
-    """Requests in lines, fingerprints seen, and what start() and interrupted callbacks yielded.
+    """Requests in lines, fingerprints, and what interrupted callbacks yielded.
 
     :meth:`claim` and :meth:`has_seen` may raise StorageError. Fingerprints are signed
     64-bit integers.
@@ -64,7 +66,7 @@ class JobStore(Protocol):
     def push_new(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
     ) -> int:
-        """Add a request with an unseen fingerprint, and mark it as seen; return its number."""
+        """Add a request and mark its new fingerprint as seen; return its number."""
 
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
@@ -72,7 +74,7 @@ class JobStore(Protocol):
         """Add a request with ``dont_filter``, and count it for its parent."""
 
     def claim(self, line: str) -> StoredRequest | None:
-        """Take the next request of a line; it stays in the job until it is acknowledged."""
+        """Take the next request of a line; it stays until it is acknowledged."""
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Return a claimed request to its line, as the newest."""

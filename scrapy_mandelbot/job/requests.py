@@ -1,4 +1,4 @@
-"""Requests as they are kept: the form that Scrapy's disk queues have, without what is default."""
+"""Requests as a job keeps them: as Scrapy's disk queues, without defaults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def identity_of(spider: Spider) -> tuple[str, str]:
-    """Return the project of a spider, and its version: from its names and its project's modules.
+    """Return a spider's project, and a version made of its names and modules.
 
     What one cannot read of a job, another one of the same version cannot either.
     """
@@ -73,14 +73,14 @@ class _PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not plain")
 
 
-def _dump_plain(value: object) -> bytes:
+def dump_plain(value: object) -> bytes:
     written = io.BytesIO()
     _PlainPickler(written, pickle.HIGHEST_PROTOCOL).dump(value)
     return written.getvalue()
 
 
 def load_plain(body: bytes) -> Any:
-    """Return a value of Python's own types; raise an error where it names a class or a function."""
+    """Return a value of Python's own types; an error: it names a class."""
     value = _PlainUnpickler(io.BytesIO(body)).load()
     if isinstance(value, dict) and value.get("_class") not in {None, *_CLASSES}:
         raise ValueError(f"{value['_class']} is not plain")  # it would be imported
@@ -96,7 +96,7 @@ class RequestForm:
 
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
         self.spider = spider
-        self.dump: Callable[[Any], bytes] = _dump_plain
+        self.dump: Callable[[Any], bytes] = dump_plain
         self.load: Callable[[bytes], Any] = load_plain
         if pickles:
             self.dump = partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL)
@@ -134,8 +134,16 @@ class RequestForm:
                 raise ValueError(f"{type(self.spider).__name__} has no parse()")
         return request
 
+    def is_same(self, body: bytes, request: Request) -> bool:
+        """Return whether a stored request can be read, and equals another one."""
+        try:
+            self.read(body)
+            return bool(self.load(body) == self.load(self.write(request)))
+        except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
+            return False
+
     def shown(self, body: bytes, otherwise: str) -> str:
-        """Return a request as the log names it; the other text, where it cannot be read."""
+        """Return a request as the log names it, or `otherwise` if it cannot be read."""
         try:
             return str(self.read(body, is_to_be_sent=False))
         except Exception:  # noqa: BLE001 -- whatever a changed spider leads to

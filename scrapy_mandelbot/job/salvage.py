@@ -1,28 +1,19 @@
-"""Opens and locks the file of a job; a damaged one is replaced by what can be read of it."""
+"""Opens the file of a job; a damaged one is replaced by what can be read of it."""
 
 from __future__ import annotations
 
-import io
-import json
 import logging
-import os
-import pickle
 import shutil
-import socket
 import sqlite3
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from scrapy import Request, Spider
-from scrapy.crawler import Crawler
-from scrapy.utils.misc import build_from_crawler, load_object
-from scrapy.utils.request import fingerprint
+from mandelbot.origins import site_of
 
 from scrapy_mandelbot.job.job_file import (
     PAGE,
@@ -31,21 +22,16 @@ from scrapy_mandelbot.job.job_file import (
     connect,
     is_as_written,
 )
-from scrapy_mandelbot.job.job_store import Place, StorageError
-from scrapy_mandelbot.job.requests import fingerprint_number
+from scrapy_mandelbot.job.job_lock import LOCK, JobInUseError, JobLock
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.robots.formatting import clock_time
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 FILE = "job.sqlite"
-LOCK = "job.lock"
 # state: no run has finished since requests may have been lost with a file
 SALVAGED = "salvaged"
 _BROKEN = f"{FILE}.corrupt-"
@@ -68,12 +54,8 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
 }
 
 
-class JobInUseError(StorageError):
-    """Another run uses the job."""
-
-
 def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
-    """Lock and open the job of a folder for a run; the text of a StorageError is for the log."""
+    """Lock and open a folder's job; the text of a StorageError is for the log."""
     lock = JobLock(folder / LOCK)
     try:
         lock.take()
@@ -112,9 +94,9 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
         if left and not path.exists() and not _salvage(left[-1], path):
             names = ", ".join(map(str, left))
             logger.warning("The job starts empty: its file was damaged: %s", names)
-        is_known = path.exists() and path.stat().st_size <= _QUICKLY
+        is_small = path.exists() and path.stat().st_size <= _QUICKLY
         job = SqliteJob(path, is_synced=is_synced)
-        if is_known:
+        if is_small:
             _look_through(job)
     except CorruptError as error:
         aside = set_aside(folder)
@@ -156,7 +138,7 @@ def _look_through(job: SqliteJob) -> None:
 
 
 def _salvage(damaged: Path, path: Path) -> bool:
-    """Write what can be read of a damaged file to a new one; return whether that is anything.
+    """Write what can be read of a damaged file to a new one; return if any.
 
     A run killed meanwhile starts over.
     """
@@ -185,21 +167,20 @@ def _salvage(damaged: Path, path: Path) -> bool:
     new.rename(path)
     _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
     lost = len(salvage.known - salvage.kept)
+    loss = "How many requests are lost is unknown"
+    if lost:
+        loss = f"At least {lost} requests are lost"
     logger.error(
         "Salvaged from the damaged file: %d waiting requests and %d fingerprints. %s",
         len(salvage.kept),
         salvage.seen,
-        (
-            f"At least {lost} requests are lost"
-            if lost
-            else "How many requests are lost is unknown"
-        ),
+        loss,
     )
     return True
 
 
 def _renew_first_page(path: Path, new: Path) -> None:
-    """Replace the first page by that of a new file: its tables start at the same pages."""
+    """Replace the first page by a new file's: its tables start at the same pages."""
     with path.open("r+b") as file, new.open("rb") as other:
         page = bytearray(other.read(PAGE))
         page[28:32] = (path.stat().st_size // PAGE).to_bytes(4, "big")
@@ -253,12 +234,10 @@ class _Salvage:
 
     def _copy_request(self, row: tuple[Any, ...], names: Mapping[int, bytes]) -> None:
         number, line, *place, body, checksum = row
-        about = outline(body) if is_as_written(body, checksum, number) else None
-        if (
-            about is None
-            or number in self.kept
-            or {*map(type, (line, *place))} != {int}
-        ):
+        if number in self.kept or not is_as_written(body, checksum, number):
+            return
+        about = outline(body)
+        if about is None or {*map(type, (line, *place))} != {int}:
             return
         site = site_of(urlsplit(about["url"]))
         name = bytes(names.get(abs(line)) or b"").decode("utf-8", "backslashreplace")
@@ -312,14 +291,17 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
     high = broken + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if can(middle) else (middle, high)
+        if can(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
 def rows_from_both_ends(
     database: sqlite3.Connection, query: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a damaged file from the start and, where that fails, from the end.
+    """Yield the rows of a damaged file from the start, or else from the end.
 
     The query has ``{0}`` for the direction.
     """
@@ -327,151 +309,3 @@ def rows_from_both_ends(
         with suppress(sqlite3.DatabaseError):
             yield from database.execute(query.format(direction))
             return
-
-
-class _StandIn:
-    """Replaces an object of any class."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        """Accept any arguments."""
-
-    __setstate__ = __setitem__ = append = extend = add = update = __init__
-
-
-class _HarmlessUnpickler(pickle.Unpickler):
-    """Unpickles without importing or calling anything."""
-
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ARG002 -- pickle's
-        return _StandIn
-
-
-def outline(body: bytes) -> dict[str, Any] | None:
-    """Return a request's main fields without running its code; None: not a request."""
-    try:
-        data = _HarmlessUnpickler(io.BytesIO(body)).load()
-        about = {
-            "url": data["url"],
-            "method": data.get("method", "GET"),
-            "priority": data.get("priority", 0),
-            "callback": data.get("callback"),
-            "depth": data.get("meta", {}).get("depth", 0),
-        }
-    except Exception:  # noqa: BLE001 -- whatever is in there
-        return None
-    *texts, priority, depth = (
-        about[name] for name in ("url", "method", "priority", "depth")
-    )
-    are_texts = all(isinstance(one, str) for one in (*texts, about["callback"] or ""))
-    return about if are_texts and {type(priority), type(depth)} == {int} else None
-
-
-Fingerprinter = Callable[[Request], bytes]
-
-
-def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
-    """Return the fingerprinter of the project.
-
-    Scrapy's if that needs a spider, with the error.
-    """
-    crawler = Crawler(Spider, settings)
-    try:
-        crawler.addons.load_settings(crawler.settings)
-        own = load_object(crawler.settings["REQUEST_FINGERPRINTER_CLASS"])
-        find: Fingerprinter = build_from_crawler(own, crawler).fingerprint
-        find(Request("https://example.com/"))
-    except Exception as error:  # noqa: BLE001 -- whatever code of a project raises
-        return fingerprint, f"{type(error).__name__}: {error}"
-    return find, ""
-
-
-def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int]:
-    """Return line, place, body and fingerprint of a URL or JSON outline.
-
-    ValueError: of neither.
-    """
-    about = json.loads(line) if line.startswith("{") else {"url": line}
-    fields = about.keys() & {"url", "method", "priority", "callback"}
-    data: dict[str, Any] = {name: about[name] for name in fields}
-    body = pickle.dumps({**data, "meta": {"depth": about.get("depth", 0)}})
-    if outline(body) is None or urlsplit(data["url"]).scheme not in {"http", "https"}:
-        raise ValueError("no request with an http or https URL")
-    request = Request(data["url"], method=data.get("method", "GET"))
-    place = Place(-data.get("priority", 0), 1, is_last_first=False)
-    return (
-        site_of(urlsplit(request.url)),
-        place,
-        body,
-        fingerprint_number(find(request)),
-    )
-
-
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    _BEYOND = 1 << 30  # the byte that is locked: what is written before it can be read
-
-    def _try_lock(file: IO[str]) -> None:
-        file.seek(_BEYOND)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(file: IO[str]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-class JobLock:
-    """Held from :meth:`take` until :meth:`release`, or until the process ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[str] | None = None
-
-    def take(self) -> None:
-        """Take the lock; JobInUseError names the run that has it."""
-        file = self._path.open("a+", encoding="utf-8")
-        try:
-            _try_lock(file)
-        except OSError:
-            file.seek(0)
-            message = f"{self._path.parent} is in use by {_holder(file.read())}"
-            file.close()
-            raise JobInUseError(message) from None
-        self._file = file
-        about = {
-            "process": os.getpid(),
-            "host": socket.gethostname(),
-            "since": time.time(),
-        }
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(about) + "\n")
-        file.flush()
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def is_held(self) -> bool:
-        try:
-            with self._path.open("r+", encoding="utf-8") as file:
-                _try_lock(file)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        return False
-
-
-def _holder(text: str) -> str:
-    try:
-        about = json.loads(text)
-        since = clock_time(float(about["since"]))
-        return (
-            f"process {int(about['process'])} on {str(about['host'])[:100]!r} since"
-            f" {since}"
-        )
-    except (ValueError, LookupError, TypeError, OverflowError, OSError):
-        return "another run"

@@ -1,4 +1,4 @@
-"""The state of a site, in the form in which its next owner gets it: another worker, or a later run.
+"""The state of a site for its next owner: another worker, or a later run.
 
 What outlasts a change of owner continues: a pause, its failed probes, suspended
 sections, the turn of a crawl delay. A recovery starts over with a probe. A state that
@@ -36,14 +36,16 @@ EMPTY_HANDOVER = SiteHandover(b"", "0")
 
 
 def is_calm(site: Site) -> bool:
-    """Return whether nothing is in progress at a site that its next owner could not continue."""
-    return site.is_plain or (site.scout is None and next(site.left(), None) is None)
+    """Return whether the next owner of a site can continue all that is in progress."""
+    if site.is_plain:
+        return True
+    return site.scout is None and next(site.left(), None) is None
 
 
 def handover_of(
     site: Site, now: float, server_time: float, least: float
 ) -> SiteHandover:
-    """Return the state for the next owner of a site, which waits for `least` seconds or more.
+    """Return a site's state for its next owner, which waits at least `least` seconds.
 
     `server_time`: seconds by which the server's clock is ahead.
     """
@@ -87,7 +89,7 @@ def site_of_line(name: str) -> str:
 
 
 def section_of_line(name: str) -> str:
-    """Return the path of the section with which a line was set aside; empty: it was not."""
+    """Return the section with which a line was set aside; empty: it was not."""
     section = QueueParts.of(name).section
     return "" if section == PAST_PAUSES else section
 

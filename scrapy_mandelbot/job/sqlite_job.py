@@ -14,6 +14,7 @@ from heapq import heappop
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.job.fingerprints import Fingerprints
 from scrapy_mandelbot.job.job_file import (
     CorruptError,
     as_ours,
@@ -23,7 +24,7 @@ from scrapy_mandelbot.job.job_file import (
     read_state,
     read_states,
 )
-from scrapy_mandelbot.job.job_store import StoredRequest
+from scrapy_mandelbot.job.job_store import OWN_START, StoredRequest
 from scrapy_mandelbot.job.pending import LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
 CLEAN = "clean"  # in the job's state: that a run was closed
 # in the table of state: the last number that was given to a request or a position
 _COUNT = "count"
-MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
-# of a merge, what a commit inserts, and later deletes
-MERGED = 2_000
-DELETED = 20_000
-PART_EVERY = 500  # new fingerprints between parts of a merge: it ends before the next
 # what a project may give as a priority has no limit; SQLite's numbers have
 _LARGEST = 1 << 62
 
@@ -61,9 +57,13 @@ class SqliteJob:
         """
         # those of which children are counted, in this run
         self._parents: set[int] = set()
+        self._last_line = 0  # the last number that was given to a line
+        self._count = 0  # the last number that was given to a request or a position
+        self.last_of_former_run = 0  # of those numbers
         self.database = connect(path, is_synced=is_synced)
         try:
             with as_ours():
+                self._seen = Fingerprints(self.database)
                 self._load()
         except BaseException:
             self.database.close()
@@ -111,6 +111,10 @@ class SqliteJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
+        if parent == OWN_START:  # the next run asks which of them the job has
+            number = self.push(line, place, body)
+            self._pending.own_starts[fingerprint] = number
+            return number
         children = self._pending.children.setdefault(parent, {})
         children[fingerprint] = children.get(fingerprint, 0) + 1
         return self.push(line, place, body)
@@ -133,13 +137,17 @@ class SqliteJob:
                 return None
         number = kept[1]
         body = self.read(number)
-        self._claimed[number] = self._out[number] = its
-        if its.take_in_file(number):
-            self._pending.aside.add(number)
+        self._take(its, number)
         return StoredRequest(number, body)
 
+    def _take(self, line: LineIndex, number: int) -> None:
+        self._claimed[number] = line
+        self._out[number] = line
+        if line.take_in_file(number):
+            self._pending.aside.add(number)
+
     def read(self, number: int) -> bytes:
-        """Return the body of a row in the file; none, where it is not as it was written."""
+        """Return the body of a row in the file; empty: it is not as it was written."""
         query = "SELECT body, checksum FROM requests WHERE number = ?"
         with as_ours():
             row = self.database.execute(query, (number,)).fetchone()
@@ -161,9 +169,7 @@ class SqliteJob:
         its = self.lines.get(line or "")
         if its is None:
             return None
-        self._claimed[number] = self._out[number] = its
-        if its.take_in_file(number):
-            self._pending.aside.add(number)
+        self._take(its, number)
         return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
@@ -195,7 +201,7 @@ class SqliteJob:
         self._seen.has_older = True
 
     def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
-        """Yield fingerprints of children that a previous run counted, in order, and how often."""
+        """Yield the fingerprints of a previous run's children in order, with counts."""
         if parent > self.last_of_former_run or parent in self._pending.parents_gone:
             return
         query = (
@@ -205,8 +211,26 @@ class SqliteJob:
         with as_ours():
             yield from self.database.execute(query, (parent,))
 
+    def waiting_start(self, fingerprint: int) -> int | None:
+        """Return the number of a request that start() yielded in a previous run.
+
+        None: the job does not have it any more.
+        """
+        query = (
+            "SELECT times FROM children JOIN requests ON number = times"
+            " WHERE parent = ? AND fingerprint = ?"
+        )
+        with as_ours():
+            row = self.database.execute(query, (OWN_START, fingerprint)).fetchone()
+        number = None if row is None else int(row[0])
+        if number is None or number > self.last_of_former_run:
+            return None
+        return None if number in self._pending.gone else number
+
     def forget_children(self, parent: int) -> None:
         self._pending.children.pop(parent, None)
+        if parent == OWN_START:
+            self._pending.own_starts.clear()
         if parent in self._parents or parent <= self.last_of_former_run:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
@@ -267,15 +291,16 @@ class SqliteJob:
         (greatest,) = database.execute(
             "SELECT coalesce(max(number), 0) FROM requests"
         ).fetchone()
-        self._count: int = max(greatest, int(self.get_state(_COUNT) or 0))
+        self._count = max(greatest, int(self.get_state(_COUNT) or 0))
         self.last_of_former_run = self._count
-        self._seen = Fingerprints(database)
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:
         its = self.lines.get(line)
         if its is None:
             its = self._add_line(line)
-        position = -self._count if place.is_last_first else self._count
+        position = self._count
+        if place.is_last_first:
+            position = -position
         priority = max(-_LARGEST, min(place.priority, _LARGEST))
         row = RequestRow(number, its.number, priority, place.band, position, body)
         self._pending.rows[number] = row
@@ -285,7 +310,8 @@ class SqliteJob:
 
     def _add_line(self, name: str) -> LineIndex:
         self._last_line += 1
-        line = self.lines[name] = LineIndex(self._last_line, name)
+        line = LineIndex(self._last_line, name)
+        self.lines[name] = line
         written = name.encode("utf-8", "backslashreplace").decode()
         self._pending.lines[self._last_line] = written
         return line
@@ -313,101 +339,16 @@ class SqliteJob:
         pending = self._pending
         self._pending = Pending()
         for number in pending.gone:
-            self._out.pop(number).hidden.discard(number)
+            self._out.pop(number).unhide(number)
         for number in pending.aside:
-            self._out[number].hidden.discard(number)
+            self._out[number].unhide(number)
         for line in set(self._unwritten.values()):
             line.written()
         for number, line in self._unwritten.items():
             if number in self._claimed:
-                line.hidden.add(number)
+                line.hide(number)
                 self._out[number] = line
             else:
                 line.in_file += 1
         self._unwritten.clear()
         self._parents.update(pending.children)
-
-
-class Fingerprints:
-    """All that were seen, those included that are not committed yet.
-
-    In one table each new fingerprint, being random, dirties a page of its own: 200 KiB
-    written for a page with 20 links among a million. So the newest are in a log, in the
-    order in which they came, and in memory; when they are many they are put in order
-    and merged into the table, slice by slice. Its methods raise what SQLite raises;
-    then they are to be called again.
-    """
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-        rows = database.execute("SELECT fingerprint FROM fresh")
-        self._fresh = {fingerprint for (fingerprint,) in rows}
-        self.new: list[int] = []  # not committed
-        self._merging: set[int] = set()
-        self._to_merge: list[int] = []  # what is left of those, the greatest first
-        self._since_part = 0
-        self.has_older = (
-            database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
-        )
-        first, last = database.execute(
-            "SELECT min(number), max(number) FROM fresh"
-        ).fetchone()
-        self._log_begins: int = first or 1
-        self._log_ends: int = last or 0
-        # the number in the log of the last one that is being merged
-        self._merge_ends = 0
-
-    def __contains__(self, fingerprint: int) -> bool:
-        if fingerprint in self._fresh or fingerprint in self._merging:
-            return True
-        if not self.has_older:
-            return False
-        query = "SELECT 1 FROM seen WHERE fingerprint = ?"
-        return self._database.execute(query, (fingerprint,)).fetchone() is not None
-
-    def add(self, fingerprint: int) -> None:
-        self._fresh.add(fingerprint)
-        self.new.append(fingerprint)
-
-    def write(self) -> None:
-        """Write what is new, within the transaction that is open, and a part of a merge."""
-        if self.new:
-            rows = enumerate(self.new, start=self._log_ends + 1)
-            self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
-        if self._is_part_due and self._to_merge:
-            rows_in_order = zip(reversed(self._to_merge[-MERGED:]))
-            self._database.executemany(
-                "INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order
-            )
-        elif self._is_part_due:
-            delete = "DELETE FROM fresh WHERE number <= ?"
-            self._database.execute(delete, (self._deleted_next,))
-
-    def committed(self) -> None:
-        self._log_ends += len(self.new)
-        if self._is_part_due:
-            self._since_part = 0
-            if self._to_merge:
-                del self._to_merge[-MERGED:]
-                self.has_older = True
-            else:
-                self._log_begins = self._deleted_next + 1
-                self._merging = set()
-        self._since_part += len(self.new)
-        self.new = []
-        if not self._is_merging and len(self._fresh) >= MOST_FRESH:
-            self._merging, self._fresh = self._fresh, set()
-            self._to_merge = sorted(self._merging, reverse=True)
-            self._merge_ends = self._log_ends
-
-    @property
-    def _is_merging(self) -> bool:
-        return self._log_begins <= self._merge_ends
-
-    @property
-    def _is_part_due(self) -> bool:
-        return self._is_merging and self._since_part >= PART_EVERY
-
-    @property
-    def _deleted_next(self) -> int:
-        return min(self._merge_ends, self._log_begins + DELETED - 1)

@@ -8,17 +8,19 @@ import marshal
 import mmap
 import pickle
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted, shown
 from scrapy.utils.request import request_from_dict
 
 from scrapy_mandelbot.job.requests import fingerprint_number, load_plain
-from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -32,6 +34,7 @@ _QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end 
 # octets of a length, and of the number of records at the begin of a LIFO queue
 _SIZE = 4
 _TORN = 100_000  # octets at an end that may be a part of a record
+_SQLITE = b"SQLite format 3\0"  # how a file of SQLite begins
 _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 
 
@@ -44,7 +47,7 @@ class ScrapyJobDir:
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
-    """Yield each request as Scrapy wrote it, those of a queue in the order of their pushes."""
+    """Yield each request as Scrapy wrote it, in the order in which it was pushed."""
     if not folder.exists():
         return
     if not (folder / "active.json").exists():
@@ -55,14 +58,16 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
         try:
             if path.is_dir():
                 yield from _read_first_first(path, left)
+            elif _is_sqlite(path):
+                yield from _read_sqlite(path)
             else:
                 yield from _read_last_first(path, left)
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, sqlite3.Error) as error:
             left.unreadable.append(f"{path} ({error})")
 
 
 def read_request(octets: bytes, load: Callable[[bytes], Any]) -> dict[str, Any]:
-    """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
+    """Return a request as ``Request.to_dict()`` does; its objects may raise."""
     try:
         read = load(octets)
     except pickle.UnpicklingError:
@@ -90,6 +95,21 @@ def read_seen(path: Path) -> Iterator[bytes]:
             fingerprint = file.read(int.from_bytes(size, "big"))
             if len(fingerprint) == int.from_bytes(size, "big"):
                 yield fingerprint
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _read_sqlite(path: Path) -> Iterator[bytes]:
+    """Read a queue of Scrapy 2.19 or newer: its rows are numbered as they were pushed.
+
+    SQLite undoes what a kill has interrupted, in a file beside it.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for (item,) in database.execute("SELECT item FROM queue ORDER BY id"):
+            yield bytes(item)
 
 
 def _read_last_first(path: Path, left: ScrapyJobDir) -> Iterator[bytes]:
@@ -125,7 +145,9 @@ def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | No
         if end < _SIZE or not size:
             return None
         records.append((end, size))
-    return records if end == _SIZE else None
+    if end != _SIZE:
+        return None
+    return records
 
 
 def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:

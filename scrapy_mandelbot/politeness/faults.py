@@ -173,7 +173,7 @@ class Faults:
     def of(self, request: Any) -> Section | None:
         """Return the section set aside in which a request is, by its URL and method."""
         if self.aside:
-            for path in _around(request.url, request.method):
+            for path in paths_around(request.url, request.method):
                 if path in self.aside:
                     return self.aside[path]
         return None
@@ -192,7 +192,8 @@ class Faults:
 
     def is_hopeless(self, path: str) -> bool:
         """Return whether a run does not end later for the section with this path."""
-        return self.is_over(path) or (path in self.aside and self.aside[path].robots)
+        section = self.aside.get(path)
+        return section is not None and (section.robots or section.is_over())
 
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether the request's section was refused since its last good answer.
@@ -216,7 +217,8 @@ class Faults:
 
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section that is not known yet."""
-        if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
+        is_known = left.section in self._sections
+        if not is_known and len(self._sections) < MOST_SECTIONS:
             section = Section(left.section, self.good_at)
             self._sections[left.section] = section
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
@@ -240,7 +242,7 @@ class Faults:
         self._good += 1
         self.urls.pop(fingerprint, None)
         ended = []
-        for path in _around(flight.request.url, flight.request.method):
+        for path in paths_around(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -306,27 +308,28 @@ class Faults:
     ) -> RefusedUrl:
         """Note a refusal. Returns what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
+        policy = self._policy.of_a_part
         if section is None:
             self._suspect(flight, fingerprint)
-            is_well = self.good_at > one.first_sent
-            one.is_alone = (
-                one.times > 1
-                and self._share ** (one.times - 1) <= BY_CHANCE
-                and is_well
-            )
+            one.is_alone = self._is_alone(one)
             one.may_go_at = 0.0
-            if one.times > 1:
-                # the first one was its site's business
+            if one.times > 1:  # the first time was its site's business
                 step = one.times - 2 if one.is_alone else 0
-                one.may_go_at = refusal.now + self._policy.of_a_part.pause(
-                    step, refusal
-                )
-            self._refused += not one.is_alone
-        flight.is_refused_alone = (
-            one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
-        )
-        flight.not_before = one.may_go_at if one.is_alone else 0.0
+                one.may_go_at = refusal.now + policy.pause(step, refusal)
+            if not one.is_alone:
+                self._refused += 1
+        flight.is_refused_alone = False
+        flight.not_before = 0.0
+        if one.is_alone:
+            flight.is_refused_alone = one.times - 2 >= policy.tries
+            flight.not_before = one.may_go_at
         return one
+
+    def _is_alone(self, one: RefusedUrl) -> bool:
+        """Return whether a page is to blame: others are well, and it was no chance."""
+        if one.times < 2 or self.good_at <= one.first_sent:  # noqa: PLR2004 -- again
+            return False
+        return self._share ** (one.times - 1) <= BY_CHANCE
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
@@ -375,17 +378,16 @@ class Faults:
                     return
                 section = Section(path, self.good_at)
                 self._sections[path] = section
-            if flight.tick > section.good_at and len(section.refused) < _COUNTED:
+            is_new = flight.tick > section.good_at
+            if is_new and len(section.refused) < _COUNTED:
                 section.refused[fingerprint] = flight.sent_at
                 section.refused_at = max(section.refused_at, flight.tick)
 
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
-        return (
-            pages >= _SUSPICIOUS
-            and self.good_at > section.refused_at
-            and share**pages <= BY_CHANCE
-        )
+        if pages < _SUSPICIOUS or self.good_at <= section.refused_at:
+            return False
+        return share**pages <= BY_CHANCE
 
     def _forget_one(self) -> bool:
         for section in self._sections.values():
@@ -398,74 +400,7 @@ class Faults:
 Faults.NONE = Faults(PausePolicy())
 
 
-_MARKED = 5  # pages in a row, with the marks of a challenge or a price
-_BARE = 10  # pages in a row
-_PLACES = 3  # those are of so many: first segments of their paths
-_TURNED_AWAY = 32  # pages that are counted
-
-
-class BotBlockDetector:
-    """Detects sites that answer robots with challenges, prices or bare refusals.
-
-    One such page says nothing of others. Several with the marks of a challenge or a
-    price, without a good page between, do: of the section that has all of them, or of
-    the site. So do many bare 403s from several places of a site that has answered well
-    before; those of one place are a login area.
-    """
-
-    __slots__ = ("_all", "_marked")
-
-    def __init__(self) -> None:
-        self._marked: dict[str, set[bytes]] = {}
-        """Those with marks, by the section: since its last good page."""
-        self._all: dict[bytes, str] = {}
-        """All, and the place of each."""
-
-    def note(
-        self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool
-    ) -> str | None:
-        """Note one; return the path of the section that refuses robots, or None.
-
-        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the
-        site has answered well before.
-        """
-        if len(self._all) < _TURNED_AWAY:
-            self._all[fingerprint] = place_of(url)
-        if is_marked and (path := self._refusing(list(_around(url)), fingerprint)):
-            return path
-        is_all = len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
-        if was_well and is_all:
-            return SITE_PATH
-        return None
-
-    def well(self, url: str) -> None:
-        """Note a good page."""
-        self._all.clear()
-        for path in _around(url):
-            self._marked.pop(path, None)
-
-    def _refusing(self, paths: list[str], fingerprint: bytes) -> str | None:
-        """Return the outermost section with enough of them.
-
-        If one within it has all of them, that one.
-        """
-        for path in paths:
-            if path in self._marked or len(self._marked) < MOST_SECTIONS:
-                pages = self._marked.setdefault(path, set())
-                if len(pages) < _TURNED_AWAY:
-                    pages.add(fingerprint)
-        counts = {path: len(self._marked.get(path, ())) for path in paths}
-        most = next((count for count in counts.values() if count >= _MARKED), None)
-        return max(
-            (path for path in paths if counts[path] == most), key=len, default=None
-        )
-
-
-def _around(url: str, method: str = "GET") -> Iterator[str]:
+def paths_around(url: str, method: str = "GET") -> Iterator[str]:
+    """Yield the path of the site, and those of the sections in which a URL is."""
     yield SITE_PATH
     yield from sections_of(url, method)
-
-
-def place_of(url: str) -> str:
-    """Return the first segment of the path of a URL."""
-    return url.partition("://")[2].partition("/")[2].partition("/")[0]

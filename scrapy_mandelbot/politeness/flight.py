@@ -1,8 +1,7 @@
-"""A request in flight, as its site sees it, and the ways in which it ends.
+"""A request in flight, as its site sees it, and what is decided on it.
 
-Each accepted request ends in exactly one way: requests that ended, wait or are in
-flight add up to the requests accepted. An end is counted once, where the request is
-settled.
+What it holds while others wait for its end is released in one place,
+:meth:`Flight.settle`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot.politeness.tally import End
+
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.meaning import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
+
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -38,32 +40,6 @@ class Reservation(NamedTuple):
     """Called once when the request has ended, with the time; returns whether others may
     go now.
     """
-
-
-class End(Enum):
-    """A way in which a request ends; its value names it in stats and reports."""
-
-    PAGE = "page"
-    OTHER = "other_answer"
-    CACHED = "cached"
-    FORBIDDEN = "forbidden"
-    USE = "use_disallowed"
-    SEEN = "seen"
-    DROPPED = "dropped"
-    TRIED_AGAIN = "tried_again"
-    REPLACED = "replaced"
-    CANCELLED = "cancelled"
-    NO_HOST = "no_such_host"
-    NETWORK = "no_answer"
-    SITE = "site_given_up"
-    SECTION = "section_given_up"
-    URL = "page_given_up"
-    WAITED = "waited_too_long"
-    ERROR = "error"
-    LEFT = "left"
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class Flight:
@@ -149,7 +125,7 @@ class Flight:
         Returns whether others may go now.
         """
         others_may_go = self.settle(now, Purpose.RULES)
-        self.site.look_anew()
+        self.site.recheck()
         return others_may_go
 
     def __repr__(self) -> str:
@@ -186,74 +162,3 @@ class Decision(NamedTuple):
 
 GO = Decision()
 NEVER = Decision(Wait.NOTHING, inf)
-
-
-class Tally:
-    """How many requests to a site were accepted, and how they ended."""
-
-    __slots__ = ("cached", "ends", "others", "pages", "taken")
-
-    LOST = frozenset(
-        {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
-    )
-    """Ends of requests that failed though a patient visitor could have had their pages.
-    """
-
-    def __init__(self) -> None:
-        self.taken = 0
-        """Requests that entered the queue, or passed the middlewares without it."""
-        self.pages = 0
-        """Answers of 2xx. They are counted for each page: a number is faster than a
-        table.
-        """
-        self.others = 0
-        """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
-        self.cached = 0
-        """Answers of the HTTP cache, and copies of robots.txt."""
-        self.ends: dict[End, int] = {}
-        """All other ends."""
-
-    @property
-    def lost(self) -> int:
-        """How many requests failed whose pages a patient visitor could have had."""
-        return sum(count for end, count in self.ends.items() if end in self.LOST)
-
-    @property
-    def ended(self) -> int:
-        """How many requests have ended."""
-        return sum(self.by_end().values())
-
-    def by_end(self) -> dict[End, int]:
-        """Return how many requests ended in each way, in the order of the ways."""
-        counts = {End.PAGE: self.pages, End.OTHER: self.others, End.CACHED: self.cached}
-        counts |= self.ends
-        return {end: counts[end] for end in End if counts.get(end)}
-
-    def count(self, end: End, requests: int = 1) -> None:
-        """Count requests that end so; less than 0: that do not, after all."""
-        self.ends[end] = self.ends.get(end, 0) + requests
-
-    def count_answer(self, status: int, *, is_cached: bool) -> None:
-        """Count an answer that is handed on."""
-        if is_cached:
-            self.cached += 1
-        elif 200 <= status < 300:  # noqa: PLR2004 -- any success
-            self.pages += 1
-        else:
-            self.others += 1
-
-    def add(self, other: Tally) -> None:
-        """Add the counts of another tally."""
-        self.taken += other.taken
-        self.pages += other.pages
-        self.others += other.others
-        self.cached += other.cached
-        for end, requests in other.ends.items():
-            self.count(end, requests)
-
-    def left(self, now: float) -> None:
-        """Note that a request leaves for a site with a pace, or ends without one."""
-
-    def ignored_delay(self) -> str:
-        """Return the crawl delay that is not obeyed, and the rate; empty: none."""
-        return ""

@@ -189,7 +189,7 @@ class Pacer:
             self.quota = None
         return is_news or self.quota is None
 
-    def hold(self, until: float) -> None:
+    def postpone(self, until: float) -> None:
         """Postpone the next turn, as another crawl takes turns at the same site.
 
         A turn that was given and not used is taken back.

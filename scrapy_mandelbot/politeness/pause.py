@@ -27,10 +27,11 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
+from mandelbot.formatting import clock_time
+
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
 from scrapy_mandelbot.politeness.rate_control import RateControl
-from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -118,6 +119,7 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
 }
 """By state and fact: the next state, and the effect. ``docs/pauses.rst`` shows it."""
 _KEEPS_PROBE = frozenset({Fact.SENT, Fact.ASKS_FOR_LONGER})
+_PASSABLE = frozenset({PauseState.OPEN, PauseState.RECOVERING})
 
 
 class Pause:
@@ -216,7 +218,7 @@ class Pause:
     @property
     def is_passable(self) -> bool:
         """Whether requests are sent, be it at the rate of a recovery."""
-        return self.state is PauseState.OPEN or self.state is PauseState.RECOVERING
+        return self.state in _PASSABLE
 
     @property
     def is_given_up(self) -> bool:
@@ -245,10 +247,12 @@ class Pause:
         """Return when the next request may be sent; ``inf``: no time is known."""
         if self.state is PauseState.OPEN:
             return now
-        if self.awaits_probe:
+        if self.state is PauseState.PAUSED:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
+        if self.awaits_probe:  # a final attempt
+            return max(now, self.until)
         return inf
 
     @property
@@ -338,8 +342,9 @@ class Pause:
         if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
-            self.rate_control = RateControl(recent := tuple(recent))
-            self._is_outage = len(recent) >= _WELL
+            good = tuple(recent)
+            self.rate_control = RateControl(good)
+            self._is_outage = len(good) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
         if not is_probe:

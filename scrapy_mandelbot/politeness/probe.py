@@ -73,7 +73,8 @@ def late_at(site: Site, pause: Pause) -> float:
         return inf
     usual = site.well_way[1] or {}
     seconds: float = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
-    return pause.probe.sent_at + seconds * 2.0 ** min(pause.late_probes, _DOUBLED)
+    doubled: float = 2.0 ** min(pause.late_probes, _DOUBLED)
+    return pause.probe.sent_at + seconds * doubled
 
 
 def refused_longest_ago(

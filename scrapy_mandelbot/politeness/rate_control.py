@@ -21,12 +21,17 @@ from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
-from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
+from mandelbot.formatting import duration, rate_text
+
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
-from scrapy_mandelbot.robots.formatting import duration, rate_text
+from scrapy_mandelbot.politeness.slow_limit_estimator import (
+    BELOW,
+    CONCLUSIVE,
+    SlowLimitEstimator,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -45,13 +50,6 @@ _PLATEAU = 1.0
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
-BELOW = 0.97  # of its limit, at which a site is requested: the bucket drains
-CONCLUSIVE = 2  # runs, at least, whose ends are conclusive: one may be chance
-# pages a second, at most: a first pause is most of the time that a page takes
-_SLOW = 0.8
-_SPANS = 4  # from pause to pause; twice as many once they were wrong
-# requests, at most, till it is asked at the rate itself, then faster and faster
-_TRUSTED = 20.0
 
 BY_CHANCE = 0.05
 """What is less likely is no chance: that so many probes failed, that a section is
@@ -76,11 +74,45 @@ class Mode(Enum):
     SLOW = "slow limit"
 
 
+class _Run:
+    """What came from the end of one pause to the begin of the next."""
+
+    __slots__ = (
+        "answers",
+        "came",
+        "good",
+        "is_over",
+        "peak",
+        "peak_at",
+        "refused",
+        "resumed_at",
+    )
+
+    def __init__(self, resumed_at: float, rate: float) -> None:
+        self.resumed_at = resumed_at
+        self.good: deque[float] = deque(maxlen=_MOST)
+        """When those requests were sent that were answered well."""
+        self.refused: deque[float] = deque(maxlen=_LATE)
+        """When those were sent that were refused."""
+        self.came: deque[float] = deque(maxlen=_MOST)
+        """When good answers came, the probe's first."""
+        self.answers = 0
+        """How many were good, also those that are written down no more."""
+        self.is_over = False
+        """Whether a request was refused."""
+        self.peak = rate
+        """The highest rate of a ramp, in requests a second."""
+        self.peak_at = resumed_at
+        """When the rate grew last."""
+
+
 class RateControl:
     """The rate of a site after a pause, and what its refusals say.
 
-    ``now`` is in seconds. Args: good: when those requests were sent which it answered
-    well lately.
+    ``now`` is in seconds.
+
+    Args:
+        good: when those requests were sent which it answered well lately.
     """
 
     def __init__(self, good: Iterable[float] = ()) -> None:
@@ -89,25 +121,22 @@ class RateControl:
         """Requests a second, now."""
         self.next_at = -inf
         """When the next request may be sent."""
-        # The run.
-        self._good: deque[float] = deque(good, maxlen=_MOST)
-        self._refused: deque[float] = deque(maxlen=_LATE)
-        self._came: deque[float] = deque(maxlen=_MOST)  # when good answers came
-        self._answers = len(self._good)
-        self._resumed_at = self._good[0] if self._good else -inf
         self.ended_at = -inf
         """When the last run ended: with the first refusal of a pause."""
-        self._is_over = False
-        self._round_trip = 0.0
-        # of the rate, in a ramp
-        self._peak = 0.0
-        self._peak_at = -inf
+        run = _Run(-inf, 0.0)
+        run.good.extend(good)
+        run.answers = len(run.good)
+        if run.good:
+            run.resumed_at = run.good[0]
+        self._run = run
+        self._round_trip = 0.0  # seconds, of the last good answer
         # All runs.
-        self._all_good = float(self._answers)
+        self._all_good = float(run.answers)
         self._pauses = 0.0
         self._told = 0  # runs that the estimator has read since it is new
         self._best = self._borne()  # requests a second that were borne
         self._slow = SlowLimitEstimator()
+        # Of a limit: requests a second, and requests.
         self._limit = 0.0
         self._burst = 0.0
         self._creeps_from = -inf
@@ -125,27 +154,30 @@ class RateControl:
 
     def good(self, sent: float, now: float) -> None:
         """Note a good answer, since the last pause, to a request sent at that time."""
-        self._good.append(sent)
-        self._came.append(now)
-        self._answers += 1
+        run = self._run
+        run.good.append(sent)
+        run.came.append(now)
+        run.answers += 1
         self._slow.good()
         self._round_trip = max(0.0, now - sent)
 
     def refused(self, sent: float, now: float) -> None:
         """Note a refusal of a request that was sent at that time."""
-        self._refused.append(sent)
-        if not self._is_over:
-            self._is_over = True
+        run = self._run
+        run.refused.append(sent)
+        if not run.is_over:
+            run.is_over = True
             self.ended_at = now
-            self._all_good += self._answers
+            self._all_good += run.answers
             self._best = max(0.98 * self._best, self._lately(now))
             self._slow.refused(now)
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the rate."""
+        refused = self._run.refused
         for one in sent:
-            if one in self._refused:
-                self._refused.remove(one)
+            if one in refused:
+                refused.remove(one)
 
     def explains(self, failed_probes: int) -> bool:
         """Return whether so many failed probes in a row are chance."""
@@ -161,7 +193,9 @@ class RateControl:
     @property
     def is_far_below(self) -> bool:
         """Whether it has a limit that is slow, or far below what it bore."""
-        return self.counts and (self.mode is Mode.SLOW or self.rate < 0.5 * self._best)
+        if self.mode is Mode.SLOW:
+            return True
+        return self.mode is Mode.LIMIT and self.rate < 0.5 * self._best
 
     @property
     def counts(self) -> bool:
@@ -175,7 +209,7 @@ class RateControl:
 
     @property
     def others_go(self) -> float:
-        """The seconds in which a refused request lets others go: five of a slow site."""
+        """The seconds in which a refused request lets others go: five requests."""
         if self.mode is Mode.SLOW:
             return _OTHERS_FIRST / self.rate
         return 0.0
@@ -192,36 +226,27 @@ class RateControl:
 
     def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
         """Begin again: the site has answered the probe."""
-        goods = self._answers
-        took = self.ended_at - self._resumed_at
-        self._estimator.read(
-            self._good,
-            self._refused if is_conclusive else (),
-            self._answers - len(self._good),
-        )
-        if is_conclusive and is_short and self._refused:
+        run = self._run
+        refused = run.refused if is_conclusive else ()
+        self._estimator.read(run.good, refused, run.answers - len(run.good))
+        if refused and is_short:
             self._pauses += 1.0
         self._slow.judge(self.rate)
         self._slow.good()  # the probe
         if self._slow.rate:
-            self.mode, self.rate = Mode.SLOW, self._slow.pace(0)
+            self.mode = Mode.SLOW
+            self.rate = self._slow.pace(0)
         elif self.mode is Mode.SLOW:
             self._go_by_chance()
-        elif is_conclusive and self._refused:
-            self._judge(now, goods, took, is_short=is_short)
+        elif refused:
+            took = self.ended_at - run.resumed_at
+            self._judge(now, run.answers, took, is_short=is_short)
         elif self.mode is Mode.LIMIT:
             self._creeps_from += now - self.ended_at
         else:
             self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
-        self._good.clear()
-        self._refused.clear()
-        self._came.clear()
-        self._came.append(now)
-        self._answers = 0
-        self._is_over = False
-        self._resumed_at = now
-        self._peak = self.rate
-        self._peak_at = now
+        self._run = _Run(now, self.rate)
+        self._run.came.append(now)
         self.next_at = now + 1.0 / self.rate
 
     def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
@@ -236,12 +261,15 @@ class RateControl:
             self._limit = reading.rate
             self._burst = reading.burst
             self._cruise(now)
-        elif self.mode is Mode.CHANCE or (
-            is_short and self._pauses > CONCLUSIVE and reading.evidence < _IS_LIMIT
-        ):
+        elif self.mode is Mode.CHANCE or self._is_chance(reading, is_short=is_short):
             self._go_by_chance()
         else:
             self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
+
+    def _is_chance(self, reading: Reading, *, is_short: bool) -> bool:
+        """Return whether the pauses so far, and this short one, were chance."""
+        is_unlikely = reading.evidence < _IS_LIMIT
+        return is_short and is_unlikely and self._pauses > CONCLUSIVE
 
     def _go_by_chance(self) -> None:
         self.mode = Mode.CHANCE
@@ -300,6 +328,7 @@ class RateControl:
 
     def answered(self, now: float) -> bool:
         """Note a good answer; return whether the site is as open as it was before."""
+        run = self._run
         if self.mode is Mode.LIMIT:
             passed = max(0.0, now - self._creeps_from) / _TRUST
             self.rate = max(
@@ -307,104 +336,27 @@ class RateControl:
             )
             return False
         if self.mode is Mode.SLOW:
-            self.rate = self._slow.pace(self._answers)
+            self.rate = self._slow.pace(run.answers)
             return False
         self.rate = max(self.rate, min(self.rate * _GROWTH, _AHEAD * self._lately(now)))
-        if self.rate > self._peak:
-            self._peak = self.rate
-            self._peak_at = now
-        return now - self._peak_at > _PLATEAU
+        if self.rate > run.peak:
+            run.peak = self.rate
+            run.peak_at = now
+        return now - run.peak_at > _PLATEAU
 
     def _borne(self) -> float:
         """Return the rate of answers before the first refusal, of a while at least."""
-        took = self._good[-1] - self._good[0] if self._good else 0.0
-        return len(self._good) / max(took, _LATELY)
+        good = self._run.good
+        took = good[-1] - good[0] if good else 0.0
+        return len(good) / max(took, _LATELY)
 
     def _lately(self, now: float) -> float:
         """Return good answers a second, as they came lately."""
         window = max(_LATELY, 1.5 * self._round_trip)
         since = now - window
-        return sum(1 for _ in takewhile(since.__lt__, reversed(self._came))) / window
-
-
-class SlowLimitEstimator:
-    """The slow limit of a site, if it has one. ``now`` is in seconds.
-
-    It hides from the ladder: its bucket drains in the pauses. But whatever limits its
-    clients has let through, from one refusal to the next, what came free in between,
-    however fast it was asked: it was full at both. So pages from pause to pause, by
-    seconds from pause to pause, pauses included, are its rate. Where that is many pages
-    a second it says little: a bucket holds no more than its size, however long the
-    pause is.
-    """
-
-    __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
-
-    def __init__(self) -> None:
-        self.rate = 0.0
-        """Pages a second that the site lets through; 0: it has no slow limit."""
-        self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
-        self._enough = _SPANS
-        self._runs: deque[bool] = deque(maxlen=2 * CONCLUSIVE)
-        self._goods = 0
-        self._refused_at = -inf
-
-    def good(self) -> None:
-        """Note a good answer, of a probe as well."""
-        self._goods += 1
-
-    def refused(self, now: float) -> None:
-        """Note the refusal that begins a pause."""
-        if self._refused_at > -inf:
-            self._spans.append((max(now - self._refused_at, 1e-9), self._goods))
-        self._refused_at = now
-        self._goods = 0
-
-    def judge(self, rate: float) -> None:
-        """Decide again whether there is a slow limit: a pause is over.
-
-        `rate`: requests a second that were sent when the site refused.
-        """
-        if self.rate:
-            self._runs.append(rate <= self.rate)
-            if sum(self._runs) >= CONCLUSIVE:  # refused at no more than the rate
-                self.rate = 0.0
-                self._enough = 2 * _SPANS
-                self._spans.clear()
-                self._runs.clear()
-                return
-        if len(self._spans) >= self._enough:
-            best = self._best()
-            if self.rate or best < _SLOW:
-                self.rate = best
-
-    def _best(self) -> float:
-        """Return the best rate of adjacent spans, one page of them being chance.
-
-        Not of the last three or four: without a burst, what a long pause lets through
-        is lost.
-        """
-        spans = list(self._spans)[-self._enough :]
-        best = 0.0
-        for begin in range(len(spans)):
-            seconds = 0.0
-            goods = 0
-            for end, (one, more) in enumerate(spans[begin:], begin + 1):
-                seconds = seconds + one
-                goods = goods + more
-                by_chance = end < len(spans) or end - begin <= CONCLUSIVE
-                best = max(best, (goods - by_chance) / seconds)
-        return best
-
-    @property
-    def pause(self) -> float:
-        """The seconds in which two requests come free, so that the probe is well."""
-        if self.rate:
-            return 2.0 / self.rate
-        return 0.0
-
-    def pace(self, goods: int) -> float:
-        """Return requests a second, after so many good answers of a run."""
-        # as many as the last span had
-        trust = min(_TRUSTED, max(1.0, self._spans[-1][1]))
-        return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)
+        answers = 0
+        for came in reversed(self._run.came):
+            if came <= since:
+                break
+            answers += 1
+        return answers / window

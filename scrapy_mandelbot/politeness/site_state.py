@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
+from mandelbot.formatting import clock_time
+
+from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
+from scrapy_mandelbot.politeness.faults import Faults
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import clock_time
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Section
@@ -126,7 +129,7 @@ class Site:
 
     # When may a request go?
 
-    def decide(  # noqa: PLR0911 -- early returns
+    def decide(
         self, now: float, flight: Flight | None = None, section: str = ""
     ) -> Decision:
         """Decide on a request: on the next of the queue, or on one that has left it.
@@ -134,33 +137,54 @@ class Site:
         Changes nothing. `section`: the path of the section that is set aside with the
         next one.
         """
-        heeds_pauses = flight is None or flight.keeps_pauses
-        if flight is not None and heeds_pauses and flight.not_before > now:
-            return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
-        if self.is_plain:
-            return GO
         if flight is None:
-            if (self.pause.is_given_up and self.scout is None) or self.faults.is_over(
-                section
-            ):
-                return NEVER
-            due = max(self.pause_due(now), self.faults.due(section, now))
-            if due > now:
-                return Decision(Wait.PAUSE, due)
-            if self.scout is not None:
-                return Decision(Wait.RULES, inf)
-        elif heeds_pauses:
-            if self.is_given_up_for(flight, flight.fingerprint or b""):
-                return NEVER
-            # The queue takes back what it handed out.
-            is_late = flight.is_from_queue or self.pause.due(now) > now
-            if self.held_until > now or (is_late and self._is_shut_for(flight)):
-                return Decision(Wait.PAUSE, self.pause_due(now))
-        has_turn = flight is not None and self.pacer.has_turn(flight, now)
-        due = now if has_turn else self.pacer.due(now)
+            decision = self._decide_on_next(now, section)
+        elif flight.keeps_pauses:
+            decision = self._decide_on_flight(now, flight)
+        else:
+            decision = GO  # only its turn counts
+        if decision is not GO or self.is_plain:
+            return decision
+        if flight is not None and self.pacer.has_turn(flight, now):
+            return GO
+        due = self.pacer.due(now)
         if due <= now:
             return GO
         return Decision(Wait.TURN, due)
+
+    def _decide_on_next(self, now: float, section: str) -> Decision:
+        """Decide on the next request of the queue, its turn apart."""
+        if self.is_plain:
+            return GO
+        # A scout finds out by itself that its site is given up.
+        is_given_up = self.pause.is_given_up and self.scout is None
+        if is_given_up or self.faults.is_over(section):
+            return NEVER
+        due = max(self.pause_due(now), self.faults.due(section, now))
+        if due > now:
+            return Decision(Wait.PAUSE, due)
+        if self.scout is not None:
+            return Decision(Wait.RULES, inf)
+        return GO
+
+    def _decide_on_flight(self, now: float, flight: Flight) -> Decision:
+        """Decide on a request that has left the queue or never was in it."""
+        if flight.not_before > now:
+            return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
+        if self.is_plain:
+            return GO
+        if self.is_given_up_for(flight, flight.fingerprint or b""):
+            return NEVER
+        if self.held_until > now or self._is_late(now, flight):
+            return Decision(Wait.PAUSE, self.pause_due(now))
+        return GO
+
+    def _is_late(self, now: float, flight: Flight) -> bool:
+        """Return whether the site was paused since the request was handed out."""
+        # The queue takes back what it handed out, also if a probe may go by now.
+        if flight.is_from_queue or self.pause.due(now) > now:
+            return self._is_shut_for(flight)
+        return False
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out.
@@ -180,8 +204,9 @@ class Site:
         """
         if self.is_plain:
             return False
-        is_visited = self.held_until <= now and self.pacer.shut_since is None
-        return not is_visited or not self.pause.is_passable
+        if self.held_until > now or self.pacer.shut_since is not None:
+            return True
+        return not self.pause.is_passable
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
@@ -189,18 +214,16 @@ class Site:
         While final attempts are made: one that was refused in them, or twice before.
         Once may be a limit's doing.
         """
-        section = self.faults.of(flight.request)
-        if self.pause.is_given_up or (section is not None and section.is_over()):
+        pause = self.pause
+        final_attempts = pause.final_attempts
+        if pause.is_given_up:
             return True
-        if not self._final_attempts(section):
-            return False
-        return self.faults.times(fingerprint) > 1
-
-    def _final_attempts(self, section: Section | None) -> int:
-        """Return how many are left: of the site, or of the section."""
-        if self.pause.final_attempts or section is None or section.pause is None:
-            return self.pause.final_attempts
-        return section.pause.final_attempts
+        section = self.faults.of(flight.request)
+        if section is not None and section.pause is not None:
+            if section.is_over():
+                return True
+            final_attempts = final_attempts or section.pause.final_attempts
+        return final_attempts > 0 and self.faults.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -212,7 +235,7 @@ class Site:
 
     # Requests come and go.
 
-    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def handed_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
         self.ticks += 1
         flight.tick = self.ticks
@@ -230,7 +253,7 @@ class Site:
             self.faults.let_pass(flight, now)
         if flight.keeps_pauses:
             self.pause.let_pass(flight, now)
-        self.look_anew()
+        self.recheck()
 
     def let_pass(self, flight: Flight, now: float) -> None:
         """Note that a request is about to leave: it takes its turn, if it had none."""
@@ -240,7 +263,7 @@ class Site:
         if flight.keeps_pauses and self._is_shut_for(flight):
             flight.had_turn = True
             self.pause.let_pass(flight, now)
-            self.look_anew()
+            self.recheck()
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
@@ -267,7 +290,7 @@ class Site:
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
-            self.look_anew()
+            self.recheck()
         return is_news
 
     def _scout_released(self, flight: Flight, _now: float) -> bool:
@@ -323,7 +346,7 @@ class Site:
             self.pause = Pause.NONE
             self.faults = Faults.NONE
             self.has_refused = False
-        self.look_anew()
+        self.recheck()
         return effect
 
     def refused(
@@ -336,20 +359,23 @@ class Site:
         pause = self._own_pause()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
-        if (section is None and not url.is_alone) or refusal.retry_after is not None:
+        # A part is to blame; but a time that is named is one for the whole site.
+        is_of_a_part = section is not None or url.is_alone
+        if refusal.retry_after is not None or not is_of_a_part:
+            recent = self._recent or ()
             effect = pause.refused(
-                flight, refusal, self._recent or (), has_served=self.has_answered
+                flight, refusal, recent, has_served=self.has_answered
             )
         else:
-            effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
+            effect = PauseEffect.SET_ASIDE if section is None else None
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
-        if not has_begun and self._final_attempts(faults.of(flight.request)):
+        if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
-        self.look_anew()
+        self.recheck()
         return effect
 
     def _refused_as_robot(
@@ -368,8 +394,16 @@ class Site:
         if path is None:
             return None
         self._own_faults().refuse_robots(path, refusal)
-        self.look_anew()
+        self.recheck()
         return PauseEffect.REFUSES_ROBOTS
+
+    def _makes_final_attempts(self, section: Section | None) -> bool:
+        """Return whether final attempts are left: of the site, or of the section."""
+        if self.pause.final_attempts:
+            return True
+        if section is None or section.pause is None:
+            return False
+        return section.pause.final_attempts > 0
 
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
@@ -412,7 +446,7 @@ class Site:
         # as where it refused this crawl itself: its answers are looked at
         self._own_faults()
         effect = self._own_pause().trip(refusal)
-        self.look_anew()
+        self.recheck()
         return effect is not None
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -427,14 +461,19 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
-        self.look_anew()
+        self.recheck()
 
     def hold(self, now: float, until: float) -> None:
-        """Send nothing before ``until``, whatever the site answers; now: end the hold."""
+        """Send nothing before a time, whatever the site answers."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
-        self.look_anew()
+        self.recheck()
+
+    def release(self, now: float) -> None:
+        """Let the hold end at once: the next :meth:`end_hold` says how long it was."""
+        if self.held_until > now:
+            self.hold(now, now)
 
     def end_hold(self, now: float) -> float | None:
         """Return how long the hold was that is over now.
@@ -444,13 +483,13 @@ class Site:
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
-        self.look_anew()
+        self.recheck()
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
         """Send the site nothing more in this run; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
-        self.look_anew()
+        self.recheck()
         return is_news
 
     def forget_refusals(self) -> None:
@@ -459,7 +498,7 @@ class Site:
         self.pause.reset()
         self.faults = Faults.NONE
         self.has_refused = False
-        self.look_anew()
+        self.recheck()
 
     def is_news(self, what: str) -> bool:
         """Return whether this was not reported for the site before; now it is."""
@@ -483,9 +522,12 @@ class Site:
         """Return its state, as text."""
         if self.pacer.shut_since is not None:
             return f"outside of {self.pacer.pace.visits_text}"
-        words = [] if self.pause is Pause.NONE else [self.pause.as_text()]
+        words = []
+        if self.pause is not Pause.NONE:
+            words.append(self.pause.as_text())
         if self.held_until > now:
-            end = "resumed" if self.held_until == inf else clock_time(self.held_until)
+            is_endless = self.held_until == inf
+            end = "resumed" if is_endless else clock_time(self.held_until)
             words.append(f"held until {end}")
         if self.scout is not None:
             words.append("its rules are being found out")
@@ -511,12 +553,9 @@ class Site:
             self.has_refused = True
         return self.faults
 
-    def look_anew(self) -> None:
+    def recheck(self) -> None:
         """Decide anew whether anything holds its requests back: a part has changed."""
-        self.is_plain = (
-            self.scout is None
-            and self.pause.is_open
-            and self.held_until == -inf
-            and self.pacer.is_free
-            and not self.faults.aside
-        )
+        if self.scout is not None or self.held_until > -inf or self.faults.aside:
+            self.is_plain = False
+        else:
+            self.is_plain = self.pause.is_open and self.pacer.is_free

@@ -8,20 +8,21 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from scrapy.exceptions import IgnoreRequest, NotConfigured
-
-from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.robots.formatting import (
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
+from mandelbot.formatting import (
     clock_time,
     counted,
     duration,
     shown,
     without_credentials,
 )
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.politeness.flight import Tally
+    from scrapy_mandelbot.politeness.tally import Tally
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {
@@ -69,7 +70,6 @@ HOW_RUNS_END = {
     "job_not_saved": ("Stopped", "the job could not be saved"),
     "job_unreadable": ("Stopped", "the job could not be read"),
     "job_forgotten": ("Stopped", "Redis has lost the job"),
-    "ledger_not_saved": ("Stopped", "the ledger could not be written"),
 }
 """Of finish reasons, the first word of the verdict, and why; of all others, they are
 the why.
@@ -77,7 +77,7 @@ the why.
 
 
 class Account:
-    """Counts requests that end without an answer, and logs the ends of all when the crawl ends.
+    """Counts requests that end without an answer, and logs how all ended.
 
     It is the downloader middleware nearest the engine, so no other middleware retries
     an exception that reaches it. Other components count answers and refusals (`Tally`).
@@ -88,11 +88,18 @@ class Account:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
+        if "forbidden" in self._crawl.config.exit_status:
+            Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._left: int | None = None
-        self._began = self._ended = self._next_at = inf
-        self._answer = self._unanswered = ""
+        self._began = inf
+        self._ended = inf
+        self._next_at = inf
+        """When the first paused site is due, at the end of the crawl."""
+        self._answer = ""
+        """The status of the last answer to a person who fetches a single page."""
+        self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
@@ -108,23 +115,24 @@ class Account:
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Count a request that fails for good."""
-        if not is_of_the_package(request):
-            throttle = self._crawl.throttle
-            site = throttle.sites.of_request(request)
-            fates = throttle.in_flight.fates
-            site.tally.count(End.TRIED_AGAIN, -1)
-            end = fates.pop(request) if request in fates else _end_of(exception)
-            site.tally.count(end)
-            if end is End.NETWORK and not self._unanswered:
-                self._unanswered = f"{site.name}: {failure_of(exception).value}"
-                proxy = request.meta.get("proxy")
-                if proxy:
-                    shown_proxy = without_credentials(str(proxy))
-                    self._unanswered += f" through the proxy {shown_proxy}"
+        if is_of_the_package(request):
+            return
+        throttle = self._crawl.throttle
+        site = throttle.sites.of_request(request)
+        fates = throttle.in_flight.fates
+        end = fates.pop(request) if request in fates else _end_of(exception)
+        site.tally.count(End.TRIED_AGAIN, -1)
+        site.tally.count(end)
+        if end is End.NETWORK and not self._unanswered:
+            self._unanswered = f"{site.name}: {failure_of(exception).value}"
+            proxy = request.meta.get("proxy")
+            if proxy:
+                through = without_credentials(str(proxy))
+                self._unanswered += f" through the proxy {through}"
 
     @property
     def left(self) -> int:
-        """Requests that wait or are in flight; after the crawl: those left in the queue."""
+        """Requests that wait or are in flight; after the crawl, those in the queue."""
         if self._left is not None:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
@@ -144,36 +152,52 @@ class Account:
 
         `total`: how all requests ended, as `counted` returns it.
         """
-        total = total or self.counted()
+        if total is None:
+            total = self.counted()
         left = self.left
-        now = min(self._crawl.now(), self._ended)
-        first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {
             end: count for end, count in total.by_end().items() if end in total.LOST
         }
-        parts = [
-            f"{first} after"
-            f" {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."
-        ]
-        parts.append(f"{counted(total.pages, 'page')}.")
         keeps = self._crawl.throttle.keeps_given_up
+        parts = [self._how_it_ended(reason), f"{counted(total.pages, 'page')}."]
         if left and keeps:
-            next_at = (
-                f" (next at {clock_time(self._next_at)})"
-                if now < self._next_at < inf
-                else ""
-            )
-            parts.append(f"{counted(left, 'request waits', 'requests wait')}{next_at}.")
+            waits = counted(left, "request waits", "requests wait")
+            parts.append(f"{waits}{self._next_time()}.")
         elif left and reason != "not finished":
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
         if lost:
-            example = self._unanswered or self._given_up()
-            how = f"{_ends_text(lost)}{example and f', such as {example}'}"
+            how = _ends_text(lost)
+            if example := self._unanswered or self._given_up():
+                how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        if forbidden := self.forbidden_sites():
+            where = counted(len(forbidden), "site")
+            parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
         if left and keeps and reason not in {"finished", "not finished"}:
             parts.append("Run the same command to continue.")
         return " ".join((*parts, *self._advice(lost, left)))
+
+    def forbidden_sites(self) -> list[str]:
+        """Return the sites whose robots.txt forbade all requests, if it is recorded."""
+        recorder = Recorder.found_in(self._crawler)
+        if recorder is None:
+            return []
+        return sorted(shown(one.site) for one in recorder.record if one.is_forbidden)
+
+    def _how_it_ended(self, reason: str) -> str:
+        first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
+        seconds = round(self._now_or_end() - self._began, 1)
+        text = f"{first} after {duration(max(0.0, seconds))}"
+        return f"{text} ({why})." if why else f"{text}."
+
+    def _next_time(self) -> str:
+        if not self._now_or_end() < self._next_at < inf:
+            return ""
+        return f" (next at {clock_time(self._next_at)})"
+
+    def _now_or_end(self) -> float:
+        return min(self._crawl.now(), self._ended)
 
     def _given_up(self) -> str:
         sites = self._crawl.throttle.sites.in_trouble()
@@ -197,11 +221,14 @@ class Account:
         self._answer = str(response.status)
 
     def _count_leftovers(self) -> None:
-        """Count what stays queued or set aside; a request still in flight has been replaced."""
+        """Count what stays queued or set aside.
+
+        A request that is still in flight has been replaced.
+        """
         throttle = self._crawl.throttle
         control = self._crawl.manual_control
         self._ended = self._crawl.now()  # the report and the log say the same
-        shut, given_up = control.held()
+        shut, given_up = control.count_shut()
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()
@@ -216,7 +243,7 @@ class Account:
                 flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
-        """Requests in a third-party scheduler do not count: they are not accepted yet."""
+        """Count waiting requests; a third-party scheduler's are not accepted yet."""
         if self._crawl.job is None:
             return sum(map(len, self._crawl.throttle.in_flight.queues))
         return engine.scheduler_length(self._crawler)
@@ -233,22 +260,40 @@ class Account:
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
-        account = f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}"
-        retries = self._crawler.stats.get_value("retry/count", 0)
-        answer = self._answer or self._unanswered
-        if answer and not self._crawl.asks_for_more and total.taken == retries + 1:
-            tried = f" ({counted(retries, 'retry', 'retries')})" if retries else ""
-            account = f"1 request{tried}: {answer}"
         emit(
             events.REQUESTS_ENDED,
-            account=account,
+            account=self._account(total),
             taken_in=total.taken,
             from_former_run=self.from_former_run,
             lost=total.lost,
             **values,
         )
-        level = logging.WARNING if total.lost else None
-        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason, total))
+        verdict = self.verdict(reason, total)
+        if failures := self._failures(total):
+            names = " and ".join(map(repr, failures))
+            verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
+            engine.fail(self._crawler, "", lambda: None)
+        level = logging.WARNING if total.lost or failures else None
+        emit(events.CRAWL_ENDED, level=level, verdict=verdict)
+
+    def _failures(self, total: Tally) -> list[str]:
+        """Return which ends of this crawl the project takes for a failure."""
+        happened = {
+            "lost": total.lost > 0,
+            "left": self.left > 0,
+            "forbidden": bool(self.forbidden_sites()),
+        }
+        return [one for one in self._crawl.config.exit_status if happened[one]]
+
+    def _account(self, total: Tally) -> str:
+        retries = self._crawler.stats.get_value("retry/count", 0)
+        answer = self._answer or self._unanswered
+        is_one = not self._crawl.asks_for_more and total.taken == retries + 1
+        if answer and is_one:
+            tried = f" ({counted(retries, 'retry', 'retries')})" if retries else ""
+            return f"1 request{tried}: {answer}"
+        accepted = total.taken + self.from_former_run
+        return f"{accepted:,} accepted: {_ends_text(total.by_end())}"
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
         given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()
@@ -270,10 +315,8 @@ class Account:
             else:
                 yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
-            yield (
-                "Raise MANDELBOT_PAUSE_OPTIONS['wait'] to wait longer outside the"
-                " queue."
-            )
+            option = "MANDELBOT_PAUSE_OPTIONS['wait']"
+            yield f"Raise {option} to wait longer outside the queue."
         if End.ERROR in lost:
             yield "See the errors in the log."
 
@@ -292,11 +335,14 @@ def _end_of(exception: Exception) -> End:
     failure = failure_of(exception)
     if failure is Failure.NO_SUCH_HOST:
         return End.NO_HOST
-    return End.ERROR if failure is Failure.OTHER else End.NETWORK
+    if failure is Failure.OTHER:
+        return End.ERROR
+    return End.NETWORK
 
 
 def _ends_text(ends: dict[End, int]) -> str:
-    names = _ONE_AND_MORE
-    return ", ".join(
-        counted(n, names[end][0], names[end][-1]) for end, n in ends.items()
-    )
+    parts = []
+    for end, count in ends.items():
+        names = _ONE_AND_MORE[end]
+        parts.append(counted(count, names[0], names[-1]))
+    return ", ".join(parts)

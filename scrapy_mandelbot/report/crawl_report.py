@@ -17,24 +17,25 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mandelbot.formatting import iso_time, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
-from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.report.recorder import CrawlRecord
+    from scrapy_mandelbot.report.crawl_record import CrawlRecord
+    from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
     from scrapy_mandelbot.report.site_record import SiteRecord
 
 EVERY = 45.0
@@ -46,7 +47,7 @@ _MOST_WAITING = 200  # sites
 
 
 class CrawlReport(CrawlExtension):
-    """Writes ``MANDELBOT_REPORT`` when a crawl ends, and a draft about every 45 seconds.
+    """Writes ``MANDELBOT_REPORT`` when a crawl ends, and a draft every 45 seconds.
 
     After a ``kill -9`` or a power cut the last draft remains, at most a minute old, and
     says that it is not finished. A failed write is logged as an error and affects
@@ -87,7 +88,7 @@ class CrawlReport(CrawlExtension):
                 self._crawl.events.emit(events.REPORT_WRITTEN, path=str(self._path))
 
     def _process_exits(self) -> None:
-        """Write the report when the process exits without closing the spider (Ctrl-C twice)."""
+        """Write the report if the process exits with an open spider (Ctrl-C twice)."""
         if self._is_open:
             self._stop()
             with suppress(Exception):  # parts of the crawl may be gone already
@@ -102,16 +103,6 @@ class CrawlReport(CrawlExtension):
         self._steps.cancel()
         if self._writer is not None:
             self._writer.join()  # or it would overwrite the final report
-
-    def _ledger(self) -> dict[str, Any] | None:
-        path = self._crawl.config.ledger
-        if path is None:
-            return None
-        counted = (events.LEDGER_WRITTEN, events.LEDGER_FAILED)
-        lines, missing = (
-            self._crawler.stats.get_value(one.stats[0], 0) for one in counted
-        )
-        return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _collect_waiting(self) -> None:
         self._waiting = []
@@ -157,17 +148,20 @@ class CrawlReport(CrawlExtension):
         spider = self._crawler.spider
         agent = self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
-        return ReportHeader(
-            "" if spider is None else spider.name,
-            str(agent),
-            self._crawl.now(),
-            reason,
-            waiting,
-            0 if account is None else account.from_former_run,
-            0 if account is None else account.left,
-            is_finished,
-            self._ledger(),
-            "" if account is None else account.verdict(reason),
+        header = ReportHeader(
+            spider="" if spider is None else spider.name,
+            agent=str(agent),
+            ended=self._crawl.now(),
+            reason=reason,
+            waiting=waiting,
+            is_finished=is_finished,
+        )
+        if account is None:
+            return header
+        return header._replace(
+            from_former_run=account.from_former_run,
+            left=account.left,
+            verdict=account.verdict(reason),
         )
 
     def _write(self, header: ReportHeader) -> bool:
@@ -204,8 +198,6 @@ class ReportHeader(NamedTuple):
     """Requests in the queue; of a running crawl: in flight, too."""
     is_finished: bool = True
     """Whether the spider has closed."""
-    ledger: Mapping[str, Any] | None = None
-    """The path of the ledger, and the numbers of lines that this run added and lost."""
     verdict: str = ""
     """How it ended, and what to do."""
 
@@ -234,6 +226,7 @@ def filling(
     in_all.count(End.LEFT, header.left)
     total = _site(in_all, header)
     rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
+    rules.sort(key=lambda rule: (-rule["count"], rule["site"]))
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
         total["answers"][name] = sum(one[of_buckets] for one in buckets)
@@ -250,13 +243,10 @@ def filling(
         "verdict": header.verdict,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
-        "ledger": header.ledger,
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, header) if record.rest.sites else None,
-        "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[
-            :_MOST_RULES
-        ],
+        "rules": rules[:_MOST_RULES],
         "waiting": [dict(one) for one in header.waiting[:_MOST_WAITING]],
         "sites_waiting": len(header.waiting),
     }
@@ -309,10 +299,9 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
         {
             **_fields(pause),
             "where": shown(pause.where),
-            **{
-                name: iso_time(getattr(pause, name))
-                for name in ("since", "until", "ended")
-            },
+            "since": iso_time(pause.since),
+            "until": iso_time(pause.until),
+            "ended": iso_time(pause.ended),
             "seconds": _rounded(pause.seconds(now)),
         }
         for pause in one.pauses
@@ -320,18 +309,20 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:
-    buckets = [bucket for _, bucket in one.timeline] if one.timeline is not None else []
+    buckets = [bucket for _, bucket in one.timeline or ()]
     return {
         "first": one.first_seen,
         "first_errors": one.first_errors,
-        "first_time": (
-            None if one.first_timed is None else _rounded(one.first_timed.median)
-        ),
+        "first_time": _quantile(one.first_timed, 0.5),
         "all": sum(bucket.answers for bucket in buckets),
         "errors": sum(bucket.errors for bucket in buckets),
-        "time": None if one.timed is None else _rounded(one.timed.median),
-        "slow_time": None if one.timed is None else _rounded(one.timed.quantile(0.95)),
+        "time": _quantile(one.timed, 0.5),
+        "slow_time": _quantile(one.timed, 0.95),
     }
+
+
+def _quantile(sketch: QuantileSketch | None, share: float) -> float | None:
+    return None if sketch is None else _rounded(sketch.quantile(share))
 
 
 def _times(timeline: Timeline) -> dict[str, Any]:
@@ -375,15 +366,17 @@ def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
 
 
 def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
-    return {
-        name: _rounded(value) if isinstance(value, float) else value
-        for name, value in values
-    }
+    values = {}
+    for name in names or type(record).__slots__:
+        value = getattr(record, name)
+        values[name] = _rounded(value) if isinstance(value, float) else value
+    return values
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or not isfinite(value) else round(value, 3)
+    if value is None or not isfinite(value):
+        return None
+    return round(value, 3)
 
 
 def _put(path: Path, report: dict[str, Any]) -> None:
@@ -416,19 +409,17 @@ def _filled_in(path: str, crawler: Crawler) -> str:
     if "%" not in path:
         return path
     spider = crawler.spider
-    time = (
-        datetime.now(timezone.utc).replace(microsecond=0).isoformat().replace(":", "-")
-    )
-    values = {name: getattr(spider, name, None) for name in dir(spider)} | {
-        "time": time
-    }
+    now = datetime.now(timezone.utc).replace(microsecond=0)
+    values = {name: getattr(spider, name, None) for name in dir(spider)}
+    values["time"] = now.isoformat().replace(":", "-")
     try:
         return path % values
     except (KeyError, TypeError, ValueError):
         takes = (
-            "placeholders such as %(name)s and %(time)s, or attributes of the spider"
+            "a path with placeholders such as %(name)s and %(time)s, or attributes of"
+            " the spider"
         )
-        raise SettingsError("MANDELBOT_REPORT", path, f"a path with {takes}") from None
+        raise SettingsError("MANDELBOT_REPORT", path, takes) from None
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:

@@ -1,29 +1,30 @@
-"""The record of a crawl, filled from its events and, for a report or metrics, from each request.
+"""Fills the record of a crawl from its events.
 
-The middleware counts pages directly, in the tally of their site.
+For a report or metrics, it also records each request. The middleware counts pages
+directly, in the tally of their site.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.formatting import shown
+from mandelbot.origins import site_of, without_user
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     PaceRecord,
     PauseRecord,
     RobotsRecord,
-    Timeline,
     UsageRecord,
 )
 from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, SiteRecord
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import site_of, without_user
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -36,110 +37,6 @@ if TYPE_CHECKING:
     Values = Mapping[str, Any]
     Now = Callable[[], float]
     Write = Callable[[SiteRecord, Values, Now], object]
-
-MOST_SITES = 5_000
-"""Sites with their own record after the crawl has dropped all other state of them."""
-_SLACK = 1.25  # times that number trigger a sweep
-
-
-class CrawlRecord:
-    """Records of sites, by name.
-
-    A site that the crawl still knows (`is_alive`) has its own record, because its
-    counts may grow. Of the others, the `most_sites` most troubled and largest have one;
-    the rest share one. Only the first `most_sites` have more than sums.
-    """
-
-    def __init__(
-        self,
-        began: float,
-        is_alive: Callable[[str], bool],
-        most_sites: int = MOST_SITES,
-    ) -> None:
-        self.began = began
-        self.is_watched = False
-        """Whether each request is recorded, and sites have timelines."""
-        self.rest = SiteRecord("", began)
-        """The shared record of all other sites."""
-        self.rest.sites = 0
-        self.made = 0
-        """Records created so far; a site that returns counts again."""
-        self._is_alive = is_alive
-        self._most_sites = most_sites
-        self._sites: dict[str, SiteRecord] = {}
-        self._sweep_at = most_sites * _SLACK
-        self.get = self._sites.get
-        """Returns the record of a site; None: it has none."""
-
-    def __len__(self) -> int:
-        return len(self._sites)
-
-    def __iter__(self) -> Iterator[SiteRecord]:
-        """Yield the records of single sites, in any order."""
-        return iter(self._sites.values())
-
-    def __repr__(self) -> str:
-        return (
-            f"<CrawlRecord: {len(self)} sites, {self.rest.sites} more folded into one>"
-        )
-
-    def watch(self, *, is_watched: bool = True) -> None:
-        """Start or stop recording each request, with timelines."""
-        self.is_watched = is_watched
-        for record in self._sites.values():
-            record.is_watched = is_watched
-            record.timeline = Timeline(self.began) if is_watched else None
-
-    def of(self, site: str, now: float) -> SiteRecord:
-        """Return the record of a site; a new one is empty."""
-        record = self._sites.get(site)
-        if record is None:
-            if len(self._sites) >= self._sweep_at:
-                self.sweep(now)
-            record = self._sites[site] = SiteRecord(site, now)
-            record.number = self.made
-            self.made += 1
-            if self.is_watched:
-                record.is_watched = True
-                record.timeline = Timeline(self.began)
-        return record
-
-    def in_order(self) -> list[SiteRecord]:
-        """Return the records of crawled sites: given up, most troubled, largest first."""
-        by_name = sorted(
-            filter(_is_crawled, self._sites.values()), key=lambda one: one.site
-        )
-        return sorted(by_name, key=lambda one: one.rank, reverse=True)
-
-    def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
-        """Return the sums of some records and of the shared one."""
-        total = SiteRecord("", self.began)
-        total.sites = 0
-        for record in (*sites, self.rest):
-            total.fold(record, now)
-        return total
-
-    def sweep(self, now: float) -> None:
-        """Fold surplus records of dropped sites into the shared one; thin out the others."""
-        whole = set(self.in_order()[: self._most_sites])
-        for record in list(self._sites.values()):
-            if record in whole:
-                if self.is_watched and record.timeline is None:
-                    record.timeline = Timeline(self.began)
-            elif self._is_alive(record.site):
-                record.thin()
-            else:
-                del self._sites[record.site]
-                if _is_crawled(record):
-                    self.rest.fold(record, now)
-        self._sweep_at = max(self._most_sites, len(self._sites)) * _SLACK
-
-
-def _is_crawled(one: SiteRecord) -> bool:
-    # More is known of the site than that another crawl has paused it.
-    is_known = one.taken or one.robots_seen or one.refusals or one.by_end()
-    return bool(is_known) or {of.kind for of in one.pauses} != {"overheard"}
-
 
 _ATTRIBUTE = "_scrapy_mandelbot_recorder"
 
@@ -162,7 +59,7 @@ class Recorder:
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
-        """Return the crawler's recorder; the first call, before the crawl begins, creates it.
+        """Return the crawler's recorder, created by the first call, before the crawl.
 
         `watches`: record each request, for times to the first byte, gaps and timelines.
         """
@@ -177,6 +74,12 @@ class Recorder:
                 recorder._watch, signal=scrapy.signals.spider_opened
             )
         return recorder
+
+    @classmethod
+    def found_in(cls, crawler: Crawler) -> Recorder | None:
+        """Return the crawler's recorder; None: nothing has asked for one."""
+        recorder = vars(crawler).get(_ATTRIBUTE)
+        return recorder if isinstance(recorder, cls) else None
 
     def _subscribe(self, written: Mapping[Event, Write]) -> None:
         for event, write in written.items():
@@ -196,7 +99,9 @@ class Recorder:
 
     def _used(self, values: Values) -> None:
         record = self.record.get(values["site"]) or self._of(values["site"])
-        usage = record.usage = record.usage or UsageRecord()
+        if record.usage is None:
+            record.usage = UsageRecord()
+        usage = record.usage
         usage.pages += 1
         usage.allowed += values["allowed"]
         usage.disallowed += values["disallowed"]
@@ -217,16 +122,14 @@ class Recorder:
         if not request.url.startswith(("http://", "https://")):
             return await download(request)
         flight = self._flight(request)
-        site = (
-            self._crawl.throttle.sites.of_request(request)
-            if flight is None
-            else flight.site
-        )
+        if flight is None:
+            site = self._crawl.throttle.sites.of_request(request)
+        else:
+            site = flight.site
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
-        gap = record.sent(
-            now, is_robots_txt=urlparse_cached(request).path == "/robots.txt"
-        )
+        is_robots_txt = urlparse_cached(request).path == "/robots.txt"
+        gap = record.sent(now, is_robots_txt=is_robots_txt)
         if gap is not None and self.on_gap is not None:
             self.on_gap(site.name, gap)
         response: Response | None = None
@@ -238,28 +141,55 @@ class Recorder:
             if response is None:
                 record.failed(now)
             else:
+                rate = 0.0 if site.is_plain else _rate(site)
                 timed = request.meta.get("download_latency")
-                timed = timed if isinstance(timed, (int, float)) else None
-                record.answered(
-                    response.status, timed, now, 0.0 if site.is_plain else _rate(site)
-                )
+                first_byte = timed if isinstance(timed, (int, float)) else None
+                record.answered(response.status, first_byte, now, rate)
         return response
 
 
 def _where(its: Values) -> str:
     """Name the site or section of a pause."""
     where: str = its.get("where") or its["site"]
-    return where + shown(its["path"]) if "path" in its else where
+    if "path" in its:
+        where += shown(its["path"])
+    return where
 
 
 def _paused(kind: str) -> Write:
-    return lambda one, its, now: one.pause(
-        PauseRecord(_where(its), kind, now(), its["until"], shown(its["reason"]))
-    )
+    def write(one: SiteRecord, its: Values, now: Now) -> None:
+        reason = shown(its["reason"])
+        one.pause(PauseRecord(_where(its), kind, now(), its["until"], reason))
+
+    return write
 
 
 def _both(first: Write, then: Write) -> Write:
-    return lambda *given: (first(*given), then(*given))
+    def write(one: SiteRecord, its: Values, now: Now) -> None:
+        first(one, its, now)
+        then(one, its, now)
+
+    return write
+
+
+def _refused(one: SiteRecord, its: Values, now: Now) -> None:
+    one.refusal(its["kind"], now(), its["retry_after"])
+
+
+def _waited(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.waited(its["seconds"])
+
+
+def _slower(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.limit = its["rate"]
+
+
+def _sitemap_read(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.read_sitemap(its["entries"])
+
+
+def _sitemap_failed(one: SiteRecord, _its: Values, _now: Now) -> None:
+    one.read_sitemap(None)
 
 
 _section_paused = _paused("section")
@@ -278,15 +208,16 @@ def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -
 
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
+    url = shown(without_user(its["request"].url))
     verdict = its.get("verdict")
-    line = None
-    text = "ROBOTSTXT_PARSER cannot say"
-    agent = ""
-    if verdict is not None:
-        rule = verdict.rule
-        agent = shown(verdict.agent or "")
-        line, text = (None, verdict.reason) if rule is None else (rule.line, str(rule))
-    one.forbid(shown(without_user(its["request"].url)), line, text, agent)
+    if verdict is None:
+        one.forbid(url, None, "ROBOTSTXT_PARSER cannot say", "")
+        return
+    agent = shown(verdict.agent or "")
+    if verdict.rule is None:
+        one.forbid(url, None, verdict.reason, agent)
+    else:
+        one.forbid(url, verdict.rule.line, str(verdict.rule), agent)
 
 
 def _cited(one: SiteRecord, its: Values, _now: Now) -> None:
@@ -310,11 +241,11 @@ def _robots(one: SiteRecord, its: Values, now: Now) -> None:
     )
 
 
-_FROM_CACHE = {
-    "case": "from_cache",
-    "reason": "the cached robots.txt is fresh",
-    "seconds": None,
-}
+def _robots_from_cache(one: SiteRecord, _its: Values, now: Now) -> None:
+    reason = "the cached robots.txt is fresh"
+    one.answered_robots(RobotsRecord(now(), "from_cache", reason))
+
+
 _WRITTEN: dict[Event, Write] = {
     events.PAUSED: _paused("refused"),
     events.HELD: _paused("manual"),
@@ -334,18 +265,16 @@ _WRITTEN: dict[Event, Write] = {
     events.LAST_ATTEMPTS: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
-    events.REFUSED: lambda one, its, now: one.refusal(
-        its["kind"], now(), its["retry_after"]
-    ),
-    events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
+    events.REFUSED: _refused,
+    events.TURN_WAITED: _waited,
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
-    events.SLOWER: lambda one, its, _: setattr(one, "limit", its["rate"]),
+    events.SLOWER: _slower,
     events.FORBIDDEN: _forbidden,
     events.FORBIDDEN_UNEXPLAINED: _forbidden,
     events.SITEMAPS_DISCOVERED: _cited,
-    events.SITEMAP_READ: lambda one, its, _: one.read_sitemap(its["entries"]),
-    events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
+    events.SITEMAP_READ: _sitemap_read,
+    events.SITEMAP_FAILED: _sitemap_failed,
 }
 """How each event changes the record of its site."""
 # Likewise, for the report and the metrics: the table at the end does not show these
@@ -353,12 +282,12 @@ _WRITTEN: dict[Event, Write] = {
 _OF_ROBOTS: dict[Event, Write] = {
     events.ROBOTS_FETCHED: _robots,
     events.ROBOTS_NOT_FETCHED: _robots,
-    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
+    events.ROBOTS_FROM_CACHE: _robots_from_cache,
 }
 
 
 def _rate(site: Site) -> float:
     pause = site.pause
-    if pause.rate_control is None or pause.is_open:
+    if pause.rate_control is None or pause.is_open or not pause.is_passable:
         return 0.0
-    return pause.rate_control.rate if pause.is_passable else 0.0
+    return pause.rate_control.rate

@@ -59,7 +59,7 @@ class Timeline:
         """The fields of `Bucket`, bucket by bucket."""
 
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
-        """Yield each bucket that is not empty, and its start in seconds since the epoch."""
+        """Yield each bucket that is not empty, with its start in seconds since 1970."""
         size = len(_NOTHING)
         for place in range(0, len(self.numbers), size):
             numbers = self.numbers[place : place + size]
@@ -123,7 +123,8 @@ class PauseRecord:
 
     def seconds(self, now: float) -> float:
         """Return how long it has lasted, in seconds."""
-        return max(0.0, (now if self.ended is None else self.ended) - self.since)
+        end = now if self.ended is None else self.ended
+        return max(0.0, end - self.since)
 
 
 @dataclass(slots=True)

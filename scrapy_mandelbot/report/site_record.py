@@ -10,11 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import floor, inf, log2
+from math import inf
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_mandelbot.politeness.flight import End, Tally
+from mandelbot.formatting import duration
+
+from scrapy_mandelbot.politeness.tally import End, Tally
+from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     PauseRecord,
     RobotsRecord,
@@ -24,10 +28,11 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
-from scrapy_mandelbot.robots.formatting import duration
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
+
+Sample = TypeVar("Sample")
 
 MOST_PAUSES = 40
 """Pauses of a site; beyond that, those in the middle are dropped."""
@@ -65,6 +70,22 @@ class RetryAfterRecord:
     """When the site last answered so."""
     until: float | None = None
     """The last requested time, until something is sent."""
+
+    def sent(self, now: float) -> None:
+        """Judge the next request by the requested time, if there is one."""
+        if self.until is None:
+            return
+        late = now - self.until
+        is_early = late < -_PUNCTUAL
+        if is_early and now < self.asked_at + _UNDER_WAY:
+            self.under_way += 1
+            return
+        self.soonest = min(self.soonest, late)
+        self.until = None
+        if is_early:
+            self.broken += 1
+        else:
+            self.kept += 1
 
 
 class SiteRecord(Tally):
@@ -141,10 +162,10 @@ class SiteRecord(Tally):
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
-        """Sort key, largest first: given up or unreachable, lost, refusals and pauses, pages."""
+        """Sort key, largest first: over, forbidden, then by what happened."""
         is_over = self.given_up or self.is_unreachable
         return (
-            is_over,
+            2 if is_over else int(self.is_forbidden),
             self.lost,
             self.refused + self.pauses_seen,
             self.pages,
@@ -161,12 +182,24 @@ class SiteRecord(Tally):
             return False  # its robots.txt has come, perhaps through another proxy
         return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
 
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether robots.txt forbade all requests, and nothing came of the site."""
+        if self.pages or self.others or self.cached or self.refusals:
+            return False
+        ends = {end for end, count in self.ends.items() if count}
+        return End.FORBIDDEN in ends and ends <= {End.FORBIDDEN, End.SEEN}
+
     def state(self) -> str:
-        """Return the state of the site; a single failing section or page is a separate state."""
+        """Return the state of the site; a failing section or page is one of its own."""
         if self.given_up:
             return "given up"
         if self.is_unreachable:
             return "unreachable"
+        return self._state_of_pauses() or self._state_of_pages()
+
+    def _state_of_pauses(self) -> str:
+        """Return what the open pauses say; empty: nothing."""
         open_ones = [one for one in self.pauses if one.ended is None]
         if End.SECTION in self.ends or any(one.is_given_up for one in open_ones):
             return "section given up"
@@ -174,6 +207,11 @@ class SiteRecord(Tally):
             return "paused"
         if any(one.kind == "section" for one in open_ones):
             return "section set aside"
+        return ""
+
+    def _state_of_pages(self) -> str:
+        if self.is_forbidden:
+            return "forbidden"
         return "page given up" if End.URL in self.ends else "well"
 
     def paused_for(self, now: float) -> float:
@@ -187,13 +225,18 @@ class SiteRecord(Tally):
     # Events: pauses.
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
-        """Record an answer or failure that calls for a pause, and its Retry-After in seconds."""
+        """Record an answer or failure that calls for a pause.
+
+        `retry_after`: the seconds that it asks for, or None.
+        """
         self.refusals = {**self.refusals, kind: self.refusals.get(kind, 0) + 1}
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
         if retry_after is None:
             return
-        asked = self.retry_after = self.retry_after or RetryAfterRecord()
+        if self.retry_after is None:
+            self.retry_after = RetryAfterRecord()
+        asked = self.retry_after
         asked.asked += 1
         asked.longest = max(asked.longest, retry_after)
         asked.asked_at = now
@@ -207,9 +250,7 @@ class SiteRecord(Tally):
             open_one.reason = pause.reason
             return
         self.pauses_seen += is_pause(pause.kind)
-        pauses = self.pauses = [*self.pauses, pause]
-        if len(pauses) > MOST_PAUSES:
-            del pauses[MOST_PAUSES // 2]
+        self.pauses = _with(self.pauses, pause, MOST_PAUSES)
 
     def prolong(
         self, where: str, until: float, reason: str, failed_probes: int
@@ -251,24 +292,26 @@ class SiteRecord(Tally):
         """Record an answer to /robots.txt."""
         case = answer.case
         self.robots_seen = {**self.robots_seen, case: self.robots_seen.get(case, 0) + 1}
-        robots = self.robots = [*self.robots, answer]
-        if len(robots) > MOST_ROBOTS:
-            del robots[MOST_ROBOTS // 2]
+        self.robots = _with(self.robots, answer, MOST_ROBOTS)
 
     def forbid(self, url: str, line: int | None, text: str, agent: str) -> None:
         """Record that a rule forbade a request."""
         self.forbidden += 1
-        for rule in self.rules:
-            if rule.line == line and rule.text == text and rule.agent == agent:
-                break
-        else:
-            rule = RuleRecord(line, text, agent)
-            rules = self.rules = [*self.rules, rule]
-            if len(rules) > MOST_RULES:  # drop the one that forbade least
-                rules.remove(min(rules[:-1], key=lambda one: one.count))
+        rule = self._rule(line, text, agent)
         rule.count += 1
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
             rule.examples.append(url)
+
+    def _rule(self, line: int | None, text: str, agent: str) -> RuleRecord:
+        for rule in self.rules:
+            if (rule.line, rule.text, rule.agent) == (line, text, agent):
+                return rule
+        new = RuleRecord(line, text, agent)
+        kept = list(self.rules)
+        if len(kept) >= MOST_RULES:
+            kept.remove(min(kept, key=attrgetter("count")))
+        self.rules = [*kept, new]
+        return new
 
     def cited_sitemaps(self, count: int, urls: Iterable[str]) -> None:
         """Record the sitemaps that robots.txt cites, and some of their URLs."""
@@ -287,7 +330,9 @@ class SiteRecord(Tally):
 
     def tagged(self, counts: Mapping[str, int]) -> None:
         """Record a page with robot tags."""
-        tags = self.tags = self.tags or TagsRecord()
+        if self.tags is None:
+            self.tags = TagsRecord()
+        tags = self.tags
         tags.pages += 1
         tags.noindex += counts["noindex"]
         tags.nofollow += counts["nofollow"]
@@ -306,7 +351,7 @@ class SiteRecord(Tally):
             self._note_gap(now)
 
     def ignored_delay(self) -> str:
-        """Return the crawl delay that is not obeyed, and how fast requests came; empty: neither."""
+        """Return as text the delay that is not obeyed, and how fast requests came."""
         pace = self.pace
         came = self.came_every()
         if pace is None or came is None:
@@ -324,26 +369,21 @@ class SiteRecord(Tally):
         """
         pace = self.pace
         gaps = self.gaps
-        if pace is None or pace.is_obeyed or gaps is None or gaps.least >= pace.asked:
+        if pace is None or pace.is_obeyed or gaps is None:
+            return None
+        if gaps.least >= pace.asked:
             return None
         return max(0.001, float(f"{gaps.mean(pace.asked):.3g}"))
 
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
-        """Record a request; return the seconds since the previous one, None: unknown."""
+        """Record a request; return the seconds since the previous one, or None."""
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
-        asked = self.retry_after
-        if asked is not None and asked.until is not None:
-            late = now - asked.until
-            if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
-                asked.under_way += 1
-            else:
-                asked.soonest = min(asked.soonest, late)
-                asked.kept += late >= -_PUNCTUAL
-                asked.broken += late < -_PUNCTUAL
-                asked.until = None
-        # no delay is known before it
-        return None if is_robots_txt else self._note_gap(now)
+        if self.retry_after is not None:
+            self.retry_after.sent(now)
+        if is_robots_txt:  # no delay is known before it
+            return None
+        return self._note_gap(now)
 
     def answered(
         self, status: int, first_byte: float | None, now: float, rate: float
@@ -396,10 +436,10 @@ class SiteRecord(Tally):
             its = has[name]
             mine = getattr(self, name) or type(its)()
             setattr(self, name, mine)
-            merge = (
-                QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
-            )
-            merge(mine, its)
+            if isinstance(its, QuantileSketch):
+                mine.merge(its)
+            else:
+                add_numbers(mine, its)
 
     def thin(self) -> None:
         """Drop the samples and keep the sums."""
@@ -426,6 +466,14 @@ class SiteRecord(Tally):
         return now - last
 
 
+def _with(samples: Sequence[Sample], new: Sample, most: int) -> list[Sample]:
+    """Return samples with a new one, without one in the middle if they are too many."""
+    found = [*samples, new]
+    if len(found) > most:
+        del found[most // 2]
+    return found
+
+
 def is_pause(kind: str) -> bool:
     """Return whether a kind of pause is one of the whole site, visit times excluded."""
     return kind not in {"visit time", "section"}
@@ -439,62 +487,3 @@ _COUNTS = frozenset({"refusals", "robots_seen"})
 _MERGED = frozenset(
     {"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"}
 )
-_PARTS = 8  # per octave: values are known within 4.5 %
-# values outside fall into the first or last bucket
-_LEAST = 2.0**-14
-_MOST = 2.0**24
-
-
-class QuantileSketch:
-    """A sketch of values from 0 up, in logarithmic buckets; quantiles are within 4.5 %."""
-
-    __slots__ = ("_counts", "count", "least", "most")
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self.count = 0
-        self.least = inf
-        self.most = 0.0
-
-    def add(self, value: float) -> None:
-        """Add a value."""
-        self.count += 1
-        self.least = min(self.least, value)
-        self.most = max(self.most, value)
-        part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
-        self._counts[part] = self._counts.get(part, 0) + 1
-
-    def merge(self, other: QuantileSketch) -> None:
-        """Add all values of another sketch."""
-        self.count += other.count
-        self.least = min(self.least, other.least)
-        self.most = max(self.most, other.most)
-        for part, count in other._counts.items():
-            self._counts[part] = self._counts.get(part, 0) + count
-
-    @property
-    def median(self) -> float | None:
-        """The estimated median; None: no values."""
-        return self.quantile(0.5)
-
-    def quantile(self, share: float) -> float | None:
-        """Return the estimated quantile for a share from 0 to 1; None: no values."""
-        if not self.count:
-            return None
-        left = share * self.count
-        for part in sorted(self._counts):
-            left -= self._counts[part]
-            if left <= 0:
-                break
-        return self._middle(part)
-
-    def mean(self, most: float) -> float:
-        """Return the estimated mean of at least one value; larger ones count as `most`."""
-        counts = self._counts.items()
-        return (
-            sum(min(self._middle(part), most) * count for part, count in counts)
-            / self.count
-        )
-
-    def _middle(self, part: int) -> float:
-        return min(max(float(2.0 ** ((part + 0.5) / _PARTS)), self.least), self.most)

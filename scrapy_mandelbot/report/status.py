@@ -6,25 +6,12 @@ Data and its text for people. ``survey.py`` collects it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.politeness.pause import PauseState
-from scrapy_mandelbot.robots.formatting import (
-    clock_time,
-    columns,
-    counted,
-    moment,
-    shown,
-)
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.pause import Pause
-    from scrapy_mandelbot.politeness.site_state import Site
+from mandelbot.formatting import clock_time, columns, counted, shown
 
 
 class Reason(Enum):
@@ -49,105 +36,23 @@ class Reason(Enum):
         return str(self.value)
 
 
-SHUT = frozenset({Reason.GIVEN_UP, Reason.MANUAL, Reason.PAUSED, Reason.PROBED})
-SHUT |= {Reason.VISIT_TIME, Reason.SECTION, Reason.PAGE}
+SHUT = frozenset(
+    {
+        Reason.GIVEN_UP,
+        Reason.MANUAL,
+        Reason.PAUSED,
+        Reason.PROBED,
+        Reason.VISIT_TIME,
+        Reason.SECTION,
+        Reason.PAGE,
+    }
+)
 """Reasons for which nothing is sent to a site now, however much room the crawl has."""
 WAITS = SHUT | {Reason.PACE}
 _IN_ONE_LINE = {
     Reason.SECTION: "with a section set aside",
     Reason.PAGE: "with pages set aside",
     Reason.PACE: "waiting for a crawl delay",
-}
-
-
-class Why(NamedTuple):
-    """The reason why the requests of a site wait."""
-
-    reason: Reason
-    until: float | None
-    """The end of the wait, in seconds since the epoch; ``inf``: when it is ended
-    manually; None: with an answer, or not in this run.
-    """
-    details: str | None = None
-    """Text, escaped and shortened. None: `SiteSnapshot.details` finds it out."""
-
-
-def held(site: Site, now: float) -> Why | None:
-    """Return what holds back the whole site, without details; None: nothing does."""
-    if site.is_plain:
-        return None
-    if site.pause.is_given_up:
-        return Why(Reason.GIVEN_UP, None)
-    if site.held_until > now:
-        return Why(Reason.MANUAL, site.held_until)
-    if site.scout is not None:
-        return Why(Reason.ROBOTS_TXT, None)
-    return _pause_reason(site.pause, now) or _delay_reason(site, now)
-
-
-def _pause_reason(pause: Pause, now: float) -> Why | None:
-    if pause.state is PauseState.PAUSED:
-        # Once the time is over, the next request from the queue is the probe.
-        return Why(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
-    if pause.final_attempts:
-        return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
-    if pause.state is PauseState.PROBING:
-        return Why(Reason.PROBED, None)
-    due = pause.due(now)
-    if due <= now or pause.rate_control is None:
-        return None
-    return Why(Reason.RECOVERING, due)
-
-
-def _delay_reason(site: Site, now: float) -> Why | None:
-    if not site.pacer.is_on:
-        return None
-    if site.pacer.pace.visits:
-        opens = site.pacer.pace.opens(now)
-        if opens > now:
-            return Why(Reason.VISIT_TIME, opens)
-    due = site.due(now)
-    return None if due <= now else Why(Reason.PACE, _finite(due))
-
-
-def _finite(due: float) -> float | None:
-    return due if isfinite(due) else None
-
-
-def limit_text(site: Site, waiting: int) -> str:
-    """Return the known rate limit of a site, and how long its waiting requests take at that."""
-    recovery = site.pause.rate_control
-    if recovery is None or not recovery.counts:
-        return ""
-    limit, time = recovery.as_text(waiting)
-    return f"a limit of about {limit}" + (f": about {time}" if waiting else "")
-
-
-def _details_of_pause(site: Site) -> str:
-    pause = site.pause
-    tries = counted(pause.failed_probes, "failed probe") if pause.failed_probes else ""
-    return ", ".join(filter(None, (pause.reason, tries)))
-
-
-def _rate(site: Site) -> str:
-    recovery = site.pause.rate_control
-    return "" if recovery is None else recovery.as_text(0)[0]
-
-
-_DETAILS: dict[Reason, Callable[[Site], str]] = {
-    Reason.GIVEN_UP: lambda site: site.pause.reason,
-    Reason.PAUSED: _details_of_pause,
-    Reason.PROBED: _details_of_pause,
-    Reason.LAST_ROUND: _details_of_pause,
-    Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_text,
-    Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
-    Reason.RECOVERING: _rate,
-    Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
-    Reason.SLOT_FULL: lambda site: (
-        site.tally.ignored_delay() or "its slot has no free transfer"
-    ),
-    Reason.ASKED: lambda site: site.tally.ignored_delay(),
-    Reason.NEXT: lambda site: site.tally.ignored_delay(),
 }
 
 
@@ -238,11 +143,9 @@ class CrawlStatus:
     @property
     def is_idle(self) -> bool:
         """Whether requests wait and none may be sent now."""
-        return (
-            bool(self.waiting)
-            and not self.under_way
-            and all(one.reason is not Reason.NEXT for one in self.sites if one.waiting)
-        )
+        if not self.waiting or self.under_way:
+            return False
+        return all(one.reason is not Reason.NEXT for one in self.sites if one.waiting)
 
     @property
     def next(self) -> SiteStatus | None:
@@ -253,7 +156,8 @@ class CrawlStatus:
     def as_text(self) -> str:
         """Return one line for a log."""
         first = self.next
-        until, site = (None, "") if first is None else (first.until, first.site)
+        until = None if first is None else first.until
+        site = "" if first is None else first.site
         line = in_one_line(self.by_reason, self.waiting, until, site, self.at)
         if self.no_answer_since is None:
             return line
@@ -261,7 +165,7 @@ class CrawlStatus:
         return f"No site answers since {since}: is the network up? {line}"
 
     def table(self, most: int = MOST_LISTED) -> str:
-        """Return a table with a line for each site, at most `most`, and the number of others."""
+        """Return a table of at most `most` sites, and the number of the others."""
         if not self.sites:
             return ""
         rows: list[Sequence[object]] = [("SITE", "WAIT", "UNDER WAY", "UNTIL", "WHY")]
@@ -299,52 +203,6 @@ class CrawlStatus:
         }
 
 
-class SiteSnapshot(NamedTuple):
-    """The state of one site at one moment, before it is written for users."""
-
-    state: Site
-    why: Why
-    waiting: int
-    under_way: int
-
-    @property
-    def site(self) -> str:
-        """Its name."""
-        return self.state.name
-
-    @property
-    def reason(self) -> Reason:
-        """The reason why its requests wait."""
-        return self.why.reason
-
-    @property
-    def until(self) -> float | None:
-        """The end of the wait; see :attr:`Why.until`."""
-        return self.why.until
-
-    @property
-    def details(self) -> str:
-        """Details of the reason, as text."""
-        if self.why.details is not None:
-            return self.why.details
-        as_text = _DETAILS.get(self.reason)
-        details = "" if as_text is None else as_text(self.state)
-        if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
-            return details
-        limit = limit_text(self.state, self.waiting)
-        if limit and self.reason is Reason.RECOVERING:
-            return limit
-        return "; ".join(filter(None, (limit, details)))
-
-    def as_status(self) -> SiteStatus:
-        """Return the status for users."""
-        details = shown(self.details)
-        until = None if self.until is None else moment(self.until)
-        return SiteStatus(
-            self.site, self.reason, until, details, self.waiting, self.under_way
-        )
-
-
 def in_order(found: dict[Reason, int]) -> dict[Reason, int]:
     """Return counts in the order of the reasons."""
     return {reason: found[reason] for reason in Reason if found.get(reason)}
@@ -375,7 +233,9 @@ def _waiting(count: int) -> str:
 def _time_of_day(until: datetime, now: datetime) -> str:
     if until == _FOR_EVER:
         return "resumed"
-    return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else clock_time(until)
+    if until.date() == now.date():
+        return f"{until:%H:%M:%S} UTC"
+    return clock_time(until)
 
 
 _FOR_EVER = datetime.max.replace(tzinfo=timezone.utc)

@@ -9,20 +9,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import columns, counted, moment, rate_text, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.events.emitter import has_handler
+from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.robots.formatting import (
-    columns,
-    counted,
-    moment,
-    rate_text,
-    shown,
-)
+from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
@@ -30,9 +26,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.report import status
-    from scrapy_mandelbot.report.recorder import CrawlRecord
+    from scrapy_mandelbot.report.crawl_record import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.snapshots import SiteSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -96,50 +92,31 @@ class CrawlSummary(CrawlExtension):
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
         self._steps.cancel()
-        is_logged = has_handler(logger, logging.INFO)
-        if (
-            self._recorder is None
-            or not is_logged
-            or not self._recorder.record.in_order()
-        ):
+        if self._recorder is None or not has_handler(logger, logging.INFO):
             return
-        table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
+        record = self._recorder.record
+        if not record.in_order():
+            return
+        table = summary(record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
     def _look(self) -> None:
-        waiting: list[status.SiteSnapshot] = []
+        waiting: list[SiteSnapshot] = []
         now = self._crawl.now()
         self._steps.take(
             self._find(waiting, now), lambda: self._log(waiting, moment(now))
         )
 
-    def _find(self, waiting: list[status.SiteSnapshot], now: float) -> Iterator[None]:
+    def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
         if not self._crawl.sites.in_trouble():  # no site has to wait
             return
-        from scrapy_mandelbot.report import (
-            status,
-            survey,
-        )  # noqa: PLC0415 -- only if sites wait
-
-        for one in survey.Survey(self._crawl.throttle, now).snapshots():
+        for one in Survey(self._crawl.throttle, now).snapshots():
             if one is not None and one.reason in status.WAITS:
                 waiting.append(one)
             yield
 
-    def _log(self, waiting: list[status.SiteSnapshot], at: datetime) -> None:
-        from scrapy_mandelbot.report import (
-            status,
-        )  # noqa: PLC0415 -- no short crawl needs it
-
-        # a new time for each request of a site with a crawl delay is no change
-        waits = {
-            (
-                one.site,
-                one.reason,
-                None if one.reason is status.Reason.PACE else one.until,
-            )
-            for one in waiting
-        }
+    def _log(self, waiting: list[SiteSnapshot], at: datetime) -> None:
+        waits = set(map(_what_waits, waiting))
         if waits != self._logged:
             self._logged = waits
             if waits:
@@ -147,9 +124,16 @@ class CrawlSummary(CrawlExtension):
         self._steps.later(self._interval, self._look)
 
 
-def _in_one_line(waiting: list[status.SiteSnapshot], at: datetime) -> str:
-    from scrapy_mandelbot.report import status  # noqa: PLC0415 -- where some site waits
+def _what_waits(one: SiteSnapshot) -> tuple[str, status.Reason, float | None]:
+    """Return what is logged again if it changes.
 
+    A site with a crawl delay has a new time for each request, which is no change.
+    """
+    until = None if one.reason is status.Reason.PACE else one.until
+    return one.site, one.reason, until
+
+
+def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
     timed = (
         (one.until, one.site)
         for one in waiting
@@ -158,13 +142,12 @@ def _in_one_line(waiting: list[status.SiteSnapshot], at: datetime) -> str:
     until, site = min(timed, default=(None, ""))
     by_reason = Counter(one.reason for one in waiting)
     requests = sum(one.waiting for one in waiting)
-    return status.in_one_line(
-        by_reason, requests, None if until is None else moment(until), site, at
-    )
+    next_at = None if until is None else moment(until)
+    return status.in_one_line(by_reason, requests, next_at, site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
-    """Return the table: given up, most troubled, largest sites first; the others in one line."""
+    """Return the table: given up, troubled, largest first; the others in one line."""
     sites = record.in_order()
     listed = sites[:most_sites]
     folded = sites[most_sites:]
@@ -177,8 +160,7 @@ def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
 
 def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
     pauses = one.pauses_seen
-    came = one.came_every()
-    ignored = "not obeyed" if came is None else f"not obeyed: {came:g} s"
+    state = one.state()
     return (
         name,
         one.pages,
@@ -189,8 +171,18 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
         None if one.limit is None else rate_text(one.limit),
-        None if one.pace is None else "obeyed" if one.pace.is_obeyed else ignored,
+        _obeyed(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
-        None if not one.site or one.state() == "well" else one.state(),
+        state if one.site and state != "well" else None,
     )
+
+
+def _obeyed(one: SiteRecord) -> str | None:
+    """Return whether the crawl delay of a site is obeyed; None: it has none."""
+    if one.pace is None:
+        return None
+    if one.pace.is_obeyed:
+        return "obeyed"
+    came = one.came_every()
+    return "not obeyed" if came is None else f"not obeyed: {came:g} s"

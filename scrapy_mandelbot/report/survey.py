@@ -9,22 +9,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import moment
+
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.status import (
-    SHUT,
-    CrawlStatus,
-    Reason,
-    SiteSnapshot,
-    SiteStatus,
-    Why,
-    held,
-)
-from scrapy_mandelbot.robots.formatting import moment
+from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held
+from scrapy_mandelbot.report.status import SHUT, CrawlStatus, Reason, SiteStatus
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -75,10 +70,10 @@ class Survey:
                 self._delayed[site].append(at)
         for flight in tuple(throttle.in_flight.flights.values()):
             yield None
-            if not flight.is_waiting:
+            if flight.is_waiting:
+                waiting[flight.site] += 1
+            else:
                 self._under_way[flight.site] += 1
-                continue
-            waiting[flight.site] += 1
 
     def _snapshot(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
@@ -86,24 +81,27 @@ class Survey:
         why = self._part_reason(site, waiting)
         # else nothing probes the site
         if why is None or why.reason is not Reason.GIVEN_UP:
-            is_full = waiting and self._is_full(site)
-            of_slot = _SLOT_FULL if is_full else _ASKED if under_way else _NEXT
-            why = held(site, self._now) or why or of_slot
+            why = held(site, self._now) or why
+        if why is None:
+            why = self._slot_reason(site, waiting, under_way)
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
+
+    def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
+        if waiting and self._is_full(site):
+            return _SLOT_FULL
+        return _ASKED if under_way else _NEXT
 
     def _part_reason(self, site: Site, waiting: int) -> Why | None:
         # The site answers, but all its requests may be for pages or sections that do
         # not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
-        keeps = self._throttle.keeps_given_up
         aside = {
             section.path: section.pause
             for section in site.faults.aside.values()
-            if section.pause is not None
-            and (section.due(self._now) > self._now or (section.is_over() and keeps))
+            if section.pause is not None and self._is_shut(section)
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -120,12 +118,16 @@ class Survey:
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
 
+    def _is_shut(self, section: Section) -> bool:
+        if section.due(self._now) > self._now:
+            return True
+        return section.is_over() and self._throttle.keeps_given_up
+
     def _is_full(self, site: Site) -> bool:
         in_flight = self._throttle.in_flight
-        slots = [slot for slot in site.slots or () if in_flight.in_slot(slot)]
-        return bool(slots) and all(
-            in_flight.in_slot(slot) >= in_flight.limits[slot] for slot in slots
-        )
+        used = {slot: in_flight.in_slot(slot) for slot in site.slots or ()}
+        has_room = (used[one] < in_flight.limits[one] for one in used if used[one])
+        return any(used.values()) and not any(has_room)
 
 
 def status(crawler: Crawler) -> CrawlStatus:
@@ -146,7 +148,7 @@ def status(crawler: Crawler) -> CrawlStatus:
 
 
 def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
-    """Fill a list with the status of each site, in the order of `CrawlStatus.sites`, in steps."""
+    """Fill a list with the status of each site, in steps; then sort it."""
     for one in Survey(crawl.throttle, crawl.now()).snapshots():
         if one is not None:
             found.append(one.as_status())
@@ -162,6 +164,6 @@ def collect_waiting(crawl: Crawl, found: list[dict[str, Any]]) -> Iterator[None]
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:
-    """Return the number of requests in a third-party scheduler, whose sites are unknown."""
+    """Return how many requests, of unknown sites, a third-party scheduler holds."""
     held = engine.scheduler_length(crawler)
     return max(0, held - sum(map(len, Crawl.of(crawler).throttle.in_flight.queues)))

@@ -12,7 +12,7 @@ from math import inf
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.robots.origins import host_of
+from mandelbot.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
@@ -49,11 +49,10 @@ class QueueParts(NamedTuple):
     def of(cls, name: str) -> QueueParts:
         """Read a name."""
         site, slot, section = (*name.split(" ", 2), "", "")[:3]
-        slot = (
-            slot.replace("%20", " ").replace("%25", "%")
-            if " " in name
-            else _host_of(site)
-        )
+        if " " in name:
+            slot = slot.replace("%20", " ").replace("%25", "%")
+        else:
+            slot = _host_of(site)
         is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
         parts = cls(site, slot, section)
         is_ours = "://" in site and is_path and parts.name == name
@@ -65,14 +64,19 @@ class QueueParts(NamedTuple):
     def name(self) -> str:
         """The name of the sub-queue, from which :meth:`of` reads the parts again."""
         site, slot, section, is_ours = self
-        # as most
-        is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()
-        if not is_ours or (not section and (is_a_host or slot == _host_of(site))):
+        if not is_ours or (not section and self._is_slot_of_site()):
             return site
         word = f"{slot}".replace("%", "%25").replace(" ", "%20")
         if section:
             return f"{site} {word} {section}"
         return f"{site} {word}"
+
+    def _is_slot_of_site(self) -> bool:
+        """Return whether the slot is the one that Scrapy chooses for the site."""
+        is_host = self.site.partition("://")[2] == self.slot
+        if is_host and self.slot.replace(".", "").isalnum():
+            return True  # as most
+        return self.slot == _host_of(self.site)
 
 
 def _host_of(site: str) -> str:
@@ -136,7 +140,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         probe.
         """
         self._looked_again_at = -inf
-        self.held: dict[SubQueue, None] = {}
+        self.kept_out: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as
         theirs.
         """
@@ -192,7 +196,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """Remove a queue from the rotation."""
         self.step_out(queue)
         self._waits_for_an_end.discard(queue)
-        self.held.pop(queue, None)
+        self.kept_out.pop(queue, None)
         queue.has_joined = False
         queues = self._by_slot[queue.slot]
         if isinstance(queues, dict):
@@ -224,7 +228,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
 
     def take(self, queue: SubQueue) -> None:
         """Note that a queue takes its turn: it is now the last of its download slot."""
-        if isinstance(queues := self._by_slot[queue.slot], dict):
+        queues = self._by_slot[queue.slot]
+        if isinstance(queues, dict):
             del queues[queue]
             queues[queue] = None
 
@@ -241,15 +246,15 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         if not standing:
             del self._standing[activity]
 
-    def hold(self, queue: SubQueue) -> None:
+    def keep_out(self, queue: SubQueue) -> None:
         """Take a sub-queue out until fewer requests to silent sites are in flight."""
         self.step_out(queue)
-        self.held[queue] = None
+        self.kept_out[queue] = None
 
-    def release_one(self) -> None:
-        """Let the queue take part again that was held first."""
-        queue = next(iter(self.held))
-        del self.held[queue]
+    def let_one_in(self) -> None:
+        """Let the queue take part again that was kept out first."""
+        queue = next(iter(self.kept_out))
+        del self.kept_out[queue]
         if queue.activity is None:
             self.stand(queue)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.origins import site_of
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
@@ -17,9 +19,9 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, Decision, End, Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.round_robin import (
     PAST_PAUSES,
     QueueParts,
@@ -72,9 +74,9 @@ class SiteQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
     ) -> Any:
         """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
-        queue_class: Any = (
-            cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
-        )
+        queue_class: Any = DownloaderAwarePriorityQueue
+        if Crawl.of(crawler).config.enabled:
+            queue_class = cls
         return queue_class(
             crawler,
             downstream_queue_cls,
@@ -103,9 +105,9 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = (
-            self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
-        )
+        self._at_first = inf
+        if self._crawl.config.recovers:
+            self._at_first = self._in_flight.AT_FIRST
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -175,7 +177,8 @@ class SiteQueue:
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
-            if until := self._waits_until(queue, request, not_before, has_come=True):
+            until = self._waits_until(queue, request, not_before, has_come=True)
+            if until:
                 self._delay(_Delayed(queue, request), until)
                 queue.site.tally.taken += 1
                 return
@@ -189,33 +192,34 @@ class SiteQueue:
         if not queue.has_joined:
             self._round_robin.join(queue)
 
-    def pop(self) -> Request | None:
+    def pop(self) -> Request | None:  # noqa: C901 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
         if self.unloaded:
             self._load(_LOADED)
-        while (queue := self._next_queue()) is not None:
+        while True:
+            queue = self._next_queue()
+            if queue is None:
+                return None
             if queue.is_sharing:
                 self._round_robin.take(queue)
-            request = (
-                self._storage.pop(queue.name)
-                if queue.site.is_plain
-                else self._choose(queue)
-            )
+            if queue.site.is_plain:
+                request = self._storage.pop(queue.name)
+            else:
+                request = self._choose(queue)
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             if request is None:
                 if self._storage.is_tired:
-                    break
+                    return None
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
-            elif self._hands_out(request, queue):
+            elif self._try_to_hand_out(request, queue):
                 return request
             else:
                 queue.site.tally.taken -= 1  # it is counted anew
                 self.push(request)
-        return None
 
     def peek(self) -> Request | None:
         """Return what :meth:`pop` would return, and leave it in the queue."""
@@ -258,8 +262,8 @@ class SiteQueue:
             return False
         if request.meta.get("dont_pause"):
             return False
-        path = section.path if (section := site.faults.of(request)) else ""
-        return self._throttle.holds_back(site, path)
+        section = site.faults.of(request)
+        return self._throttle.holds_back(site, section.path if section else "")
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
@@ -274,7 +278,8 @@ class SiteQueue:
         """Yield site, section ("": none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
-            if length := self._length(queue):
+            length = self._length(queue)
+            if length:
                 yield queue.site, queue.section, length
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
@@ -295,13 +300,16 @@ class SiteQueue:
 
     def end_delays(self, site: Site) -> None:
         """Return the delayed requests of a site whose time has changed."""
-        taken = self._delayed.take(lambda one: one.queue.site is site)
+        taken = self._take_delayed(site)
         for one in taken:
             one.queue.delayed = 0
-        for one, until in [
-            (one, self._waits_until(one.queue, one.request)) for one in taken
-        ]:
+        # Before any of them is back, which would let others wait for it.
+        times = [self._waits_until(one.queue, one.request) for one in taken]
+        for one, until in zip(taken, times, strict=True):
             self._delay(one, until)
+
+    def _take_delayed(self, site: Site) -> list[_Delayed]:
+        return self._delayed.take(lambda one: one.queue.site is site)
 
     # Called by a job that workers share.
 
@@ -323,14 +331,14 @@ class SiteQueue:
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Remove a site's waiting requests. Returns its queues and delayed requests."""
         queues = tuple(self._round_robin.of(site))
-        taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
+        taken = self._take_delayed(site) if queues else []
         for queue in queues:
             if queue.has_joined:
                 self._round_robin.leave(queue)
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
-    def _hands_out(self, request: Request, queue: SubQueue) -> bool:
+    def _try_to_hand_out(self, request: Request, queue: SubQueue) -> bool:
         """Hand the request out, if it may go by all that is found out only now."""
         site = queue.site
         slot = queue.slot
@@ -341,9 +349,9 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        as_scout = (rules is None or rules.until <= now) and self._needs_scout(
-            request, site
-        )
+        as_scout = False
+        if rules is None or rules.until <= now:
+            as_scout = self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and self._throttle.decide(site) is not GO:
             return False
@@ -354,12 +362,11 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        return (
-            self._crawl.config.obey
-            and not request.meta.get("dont_obey_robotstxt")
-            and site.name.startswith("http")
-            and self._crawl.fetchers.of(request).known(site.name) is None
-        )
+        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+            return False
+        if not site.name.startswith("http"):
+            return False
+        return self._crawl.fetchers.of(request).known(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -383,8 +390,11 @@ class SiteQueue:
         self._round_robin.rest(queue)
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
-        section = site.faults.of(request) if site.has_refused else None
-        path = "" if section is None else section.path
+        path = ""
+        if site.has_refused:
+            section = site.faults.of(request)
+            if section is not None:
+                path = section.path
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
         queue = self._round_robin.get((site.name, slot, path))
@@ -451,8 +461,8 @@ class SiteQueue:
         in_flight = self._in_flight
         first = self._at_first
         while True:
-            if round_robin.held and not in_flight.unresponsive.are_enough():
-                round_robin.release_one()
+            if round_robin.kept_out and not in_flight.unresponsive.are_enough():
+                round_robin.let_one_in()
             queue = round_robin.first()
             if queue is None:
                 if self.unloaded:
@@ -464,18 +474,29 @@ class SiteQueue:
             slot = queue.slot
             if not site.is_plain and self._decide(queue) is not GO:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
-            elif queue.activity and (
-                (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
-                or (
-                    queue.activity >= first + site.tally.pages
-                    and in_flight.begins(site, slot)
-                )
+                continue
+            activity = queue.activity
+            if activity and (
+                activity >= in_flight.limits[slot]
+                or activity >= first + site.tally.pages
             ):
-                round_robin.step_out(queue, until_an_end=True)
-            elif not site.has_answered and in_flight.unresponsive.are_enough():
-                round_robin.hold(queue)
-            else:
-                return queue
+                in_flight.drop_lost_in(slot)
+                if self._has_enough_in_flight(site, slot):
+                    round_robin.step_out(queue, until_an_end=True)
+                    continue
+            if not site.has_answered and in_flight.unresponsive.are_enough():
+                round_robin.keep_out(queue)
+                continue
+            return queue
+
+    def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
+        """Return whether a slot transfers no more, or a site gets no more at first."""
+        in_flight = self._in_flight
+        if in_flight.is_full(slot):
+            return True
+        if self._at_first == inf:
+            return False
+        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
     def _decide(self, queue: SubQueue) -> Decision:
         """Decide on the next request of a sub-queue."""
@@ -504,10 +525,13 @@ class SiteQueue:
         if self._is_past_pauses(queue):
             return self._storage.pop(queue.name)
         most = looked_through(queue.site)
-        request = (
-            self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
-        )
-        if request is None or queue.section or queue.site.faults.of(request) is None:
+        if most == 1:
+            request = self._storage.pop(queue.name)
+        else:
+            request = self._probe(queue, most)
+        if request is None or queue.section:
+            return request
+        if queue.site.faults.of(request) is None:
             return request
         queue.site.tally.taken -= 1
         try:
@@ -523,16 +547,15 @@ class SiteQueue:
 
         None: a health check is sent.
         """
-        site = queue.site
-        take = self._storage.take
-        of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
-            site,
-            lambda more: take(queue.name, more),
-            of,
+            queue.site,
+            partial(self._storage.take, queue.name),
+            self._crawler.request_fingerprinter.fingerprint,
             most,
-            self._throttle.pauses.health_check.request,
+            self._throttle.health_check.request,
         )
-        request = None if chosen is None else looked_at.pop(chosen)
+        request = None
+        if chosen is not None:
+            request = looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)
         return request

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.downloadermiddlewares.robotstxt
+from mandelbot.formatting import shown
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.settings.config import is_setting, setting_defaults
 
 if TYPE_CHECKING:

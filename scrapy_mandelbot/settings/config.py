@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mandelbot.answers.outcome import PAUSE_STATUSES, OutcomePolicy
+from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
-from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import Dialect
     from scrapy.pqueues import ScrapyPriorityQueue
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.robots.robotstxt import Dialect
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting, or a key of one that is a dict."""
+
+    name: str
+    """As users write it: ``MANDELBOT_PACE``; of a key ``MANDELBOT_CACHE["ttl"]``."""
+    read: Callable[[str, object], Any]
+    """Checks a value and converts it."""
+    default: object = None
+    """The value if the project sets none."""
+    is_inner: bool = False
+    """Whether the add-on sets it, to a component of the project that reading imports.
+    """
+    takes_none: bool = False
+    """Whether None is a value rather than the default."""
+
+    @property
+    def group(self) -> str:
+        """The name without the key."""
+        return self.name.partition("[")[0]
+
+    @property
+    def key(self) -> str:
+        """The key, or ``""`` if the setting is no dict."""
+        return self.name.partition("[")[2].strip('"]')
 
 
 def _setting(
     name: str,
     read: Callable[[str, object], object],
     default: object = None,
-    *,
-    is_inner: bool = False,
-    takes_none: bool = False,
+    **options: bool,
 ) -> Any:
-    """Describe a setting, or a key of one that is a dict.
-
-    Args:
-        name: as users write it: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a
-            key.
-        read: checks a value and converts it.
-        default: the value where the project sets none.
-        is_inner: whether the add-on sets it, to a component of the project that reading
-            imports.
-        takes_none: whether None is a value rather than the default.
-    """
-    return field(metadata=locals())
+    """Return a field of `Config` with the `Setting` that it is read from."""
+    return field(metadata={"setting": Setting(name, read, default, **options)})
 
 
 @dataclass(frozen=True)
@@ -135,6 +149,9 @@ class Config:
     job_pickles: bool = _setting(
         'MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True
     )
+    job_cookies: bool = _setting(
+        'MANDELBOT_JOB_OPTIONS["cookies"]', v.flag, default=True
+    )
     job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
     job_errors: str = _setting(
         'MANDELBOT_JOB_OPTIONS["errors"]', v.one_of(*v.JOB_ERRORS), "acknowledge"
@@ -144,8 +161,6 @@ class Config:
     usage_unknown: str = _setting(
         "MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow"
     )
-    ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
-    ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
     sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
     sign_agent: str | None = _setting(
@@ -155,6 +170,7 @@ class Config:
     identity_warnings: bool = _setting(
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
+    exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
@@ -167,7 +183,7 @@ class Config:
             SettingsError: for the first invalid value; the message says what the
                 setting takes.
         """
-        return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
+        return cls(**{name: _read(settings, one) for name, one in _SETTINGS.items()})
 
     @property
     def fresh_for(self) -> float:
@@ -199,7 +215,7 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether workers share the requests of the crawl in a job on Redis."""
-        return v.is_server(self.job)
+        return v.is_job_server(self.job)
 
     @property
     def shares_store(self) -> bool:
@@ -246,7 +262,7 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
 
@@ -255,19 +271,17 @@ class Config:
         return value_for(site, self.crawl_delays)
 
 
-def _place(name: str) -> tuple[str, str]:
-    """Split a name into setting and key; the key is "" if the setting is no dict."""
-    setting, _, key = name.partition("[")
-    return setting, key.strip('"]')
-
-
-_SETTINGS = [one.metadata for one in fields(Config)]
+_SETTINGS: dict[str, Setting] = {
+    one.name: one.metadata["setting"] for one in fields(Config)
+}
+"""By attribute of `Config`."""
+PUBLIC_SETTINGS = [one for one in _SETTINGS.values() if not one.is_inner]
+"""Those that users set, in the order of ``docs/settings.rst``."""
 OPTIONS: dict[str, dict[str, object]] = {}
 """Settings that are dicts: their keys with defaults."""
-for _one in _SETTINGS:
-    _group, _key = _place(_one["name"])
-    if _key:
-        OPTIONS.setdefault(_group, {})[_key] = _one["default"]
+for _one in PUBLIC_SETTINGS:
+    if _one.key:
+        OPTIONS.setdefault(_one.group, {})[_one.key] = _one.default
 
 
 def check_settings(settings: BaseSettings) -> bool:
@@ -279,9 +293,8 @@ def check_settings(settings: BaseSettings) -> bool:
     Raises:
         SettingsError: as :meth:`Config.from_settings` does.
     """
-    for one in _SETTINGS:
-        if not one["is_inner"]:
-            _read(settings, one)
+    for one in PUBLIC_SETTINGS:
+        _read(settings, one)
     return bool(read_setting(settings, "enabled"))
 
 
@@ -291,27 +304,26 @@ def read_setting(settings: BaseSettings, attribute: str) -> Any:
     Raises:
         SettingsError: the value is invalid.
     """
-    return _read(settings, Config.__dataclass_fields__[attribute].metadata)
+    return _read(settings, _SETTINGS[attribute])
 
 
-def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
+def _read(settings: BaseSettings, setting: Setting) -> Any:
     value, _ = _value(settings, setting)
-    if value is None and not setting["takes_none"]:
-        value = setting["default"]
-    return setting["read"](setting["name"], value)
+    if value is None and not setting.takes_none:
+        value = setting.default
+    return setting.read(setting.name, value)
 
 
-def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int]:
-    """The priority of a default is 0."""
-    name, key = _place(setting["name"])
-    value = settings.get(name)
-    priority = settings.getpriority(name) or 0
-    if key:
-        options = v.options(name, value, OPTIONS[name])
-        if key in options:
-            return options[key], priority
-        return setting["default"], 0
-    return (setting["default"] if value is None else value), priority
+def _value(settings: BaseSettings, setting: Setting) -> tuple[Any, int]:
+    """Return a value and its priority; that of a default is 0."""
+    value = settings.get(setting.group)
+    priority = settings.getpriority(setting.group) or 0
+    if not setting.key:
+        return (setting.default if value is None else value), priority
+    options = v.options(setting.group, value, OPTIONS[setting.group])
+    if setting.key not in options:
+        return setting.default, 0
+    return options[setting.key], priority
 
 
 class SettingInForce(NamedTuple):
@@ -330,19 +342,18 @@ def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
     """Return the effective public settings, in the order of ``docs/settings.rst``."""
     sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
     found = []
-    for setting in (one for one in _SETTINGS if not one["is_inner"]):
+    for setting in PUBLIC_SETTINGS:
         value, priority = _value(settings, setting)
         source = sources.get(priority, f"priority {priority}")
-        found.append(SettingInForce(setting["name"], value, source))
+        found.append(SettingInForce(setting.name, value, source))
     return found
 
 
 def setting_defaults() -> dict[str, object]:
     """Return each setting's name and default, in the order of ``docs/settings.rst``."""
-    places = [(one, *_place(one["name"])) for one in _SETTINGS if not one["is_inner"]]
-    return {name: {} if key else one["default"] for one, name, key in places}
+    return {one.group: {} if one.key else one.default for one in PUBLIC_SETTINGS}
 
 
 def is_setting(name: str) -> bool:
     """Return whether a name is a setting, internal ones included."""
-    return any(_place(one["name"])[0] == name for one in _SETTINGS)
+    return any(one.group == name for one in _SETTINGS.values())

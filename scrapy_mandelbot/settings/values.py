@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from mandelbot.formatting import without_credentials
+from mandelbot.origins import site_of
+from mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
-
-from scrapy_mandelbot.robots.formatting import without_credentials
-from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -262,6 +261,25 @@ def is_server(text: str) -> bool:
     return ":" in text and text.partition(":")[0] in _SERVERS
 
 
+JOB_SERVERS = "scrapy_mandelbot.job_servers"
+"""The group of entry points of packages that carry a job: their names are schemes."""
+
+
+def is_job_server(text: str) -> bool:
+    """Return whether a setting names a server that carries a job.
+
+    It is Redis or Valkey, or another one for which a package is installed.
+    """
+    if is_server(text):
+        return True
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return False
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- rarely needed
+
+    return bool(entry_points(group=JOB_SERVERS, name=scheme))
+
+
 def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
@@ -307,7 +325,7 @@ def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    from scrapy_mandelbot.robots.dates import read_date  # noqa: PLC0415 -- few set it
+    from mandelbot.dates import read_date  # noqa: PLC0415 -- few set it
 
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
@@ -339,9 +357,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
         named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from scrapy_mandelbot.robots.preferences.statements import (  # noqa: PLC0415
-        CATEGORIES,
-    )
+    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
 
     if not isinstance(named, Iterable):
         named = [None]
@@ -353,11 +369,20 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-def path(name: str, value: object) -> str:
-    """Return the path of a file."""
-    if isinstance(value, (str, Path)) and Path(value).name:
-        return str(value)
-    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+EXIT_STATUSES = ("lost", "left", "forbidden")
+
+
+def exit_status(name: str, value: object) -> tuple[str, ...]:
+    """Return the ends of a crawl that are failures, each once."""
+    named = value or ()
+    if isinstance(named, str):
+        named = [one.strip() for one in named.split(",") if one.strip()]
+    if not isinstance(named, Iterable) or any(
+        one not in EXIT_STATUSES for one in named
+    ):
+        takes = f"one or several of {', '.join(map(repr, EXIT_STATUSES))}"
+        raise SettingsError(name, value, takes)
+    return tuple(dict.fromkeys(map(str, named)))
 
 
 def or_none(
@@ -457,7 +482,7 @@ def job(name: str, value: object) -> str:
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text == DURABLE:
+    if text == DURABLE or is_job_server(text):
         return text
     takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)

@@ -11,11 +11,11 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mandelbot.origins import host_of, robots_url, site_of
 from scrapy import Request
 
 from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
 from scrapy_mandelbot.fetching.download_limits import CITED
-from scrapy_mandelbot.robots.origins import host_of, robots_url, site_of
 
 if TYPE_CHECKING:
     from scrapy import Spider

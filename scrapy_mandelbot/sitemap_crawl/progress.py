@@ -20,8 +20,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import shown
+
 from scrapy_mandelbot import events
-from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import (
     OWN,
     CitedSitemap,

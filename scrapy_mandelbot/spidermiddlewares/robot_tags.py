@@ -1,4 +1,4 @@
-"""The spider middleware that reads the robot tags of each page, and obeys them if enabled."""
+"""Reads the robot tags of each page, and obeys them if enabled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
+from mandelbot.origins import site_of, without_user
+from mandelbot.preferences import TERMS_STATUSES
+from mandelbot.tags import RobotTag, RobotTags, robot_tags
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
@@ -17,9 +20,6 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.origins import site_of, without_user
-from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
-from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -93,24 +93,23 @@ class RobotTagsMiddleware:
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Put the page's tags into ``response.meta``, replacing tags copied from another page."""
-        status = response.status
-        if status >= _ERRORS and (
-            status in TERMS_STATUSES or "cf-mitigated" in response.headers
-        ):
+        """Put the page's tags into ``response.meta``, in place of copied ones."""
+        if response.status >= _ERRORS and _may_state_terms(response):
             self._notice_terms(response)
-        if self._mode != "off":
-            tags = response.meta["robot_tags"] = self._tags(response)
-            if tags.sources:
-                self._count(tags, response)
+        if self._mode == "off":
+            return
+        tags = self._tags(response)
+        response.meta["robot_tags"] = tags
+        if tags.sources:
+            self._count(tags, response)
 
     def _notice_terms(self, response: Response) -> None:
-        """Report a site that states terms in place of a page, once; count all such responses.
+        """Count a response that states terms in place of a page; report its site once.
 
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         # Few crawls meet one.
-        from scrapy_mandelbot.politeness.meaning import terms_of  # noqa: PLC0415
+        from mandelbot.answers.meaning import terms_of  # noqa: PLC0415
 
         terms = terms_of(response.status, response.headers)
         if terms is None:
@@ -118,7 +117,8 @@ class RobotTagsMiddleware:
         site = site_of(urlparse_cached(response))
         is_new = self._reported.get(site) is None
         self._reported.put(site, value=True, size=_REPORTED_SIZE + len(site))
-        (self._crawl.events.emit if is_new else self._crawl.events.count)(
+        report = self._crawl.events.emit if is_new else self._crawl.events.count
+        report(
             events.TERMS_STATED,
             site=site,
             status=response.status,
@@ -138,9 +138,8 @@ class RobotTagsMiddleware:
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags, response: Response) -> None:
-        is_over = tags.unavailable_after is not None and tags.is_unavailable(
-            self._now()
-        )
+        has_end = tags.unavailable_after is not None
+        is_over = has_end and tags.is_unavailable(self._now())
         self._crawl.events.count(
             events.TAGGED,
             response=response,
@@ -175,23 +174,26 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
                 yield output
 
     def _prohibitions(self, response: Response) -> Prohibitions:
-        if response.meta.get("dont_obey_robot_tags") or (
-            response.request is not None
-            and self._crawl.is_for_a_person(response.request)
-        ):
+        if response.meta.get("dont_obey_robot_tags"):
             return Prohibitions()
-        requests = items = None
+        request = response.request
+        if request is not None and self._crawl.is_for_a_person(request):
+            return Prohibitions()
+        found = Prohibitions()
         if self._mode == "obey":
-            tags = response.meta.get("robot_tags")
-            if not isinstance(tags, RobotTags):  # the spider may have removed it
-                tags = self._tags(response)
-            requests = tags.decided_by("nofollow")
-            items = tags.decided_by("noindex")
-            if items is None and tags.is_unavailable(self._now()):
-                items = tags.decided_by("unavailable_after")
-        asks_for_links = self._crawl.config.nofollow_links and requests is None
-        links = nofollow_links(response) if asks_for_links else frozenset()
-        return Prohibitions(requests, items, links)
+            found = self._of_tags(response)
+        if found.requests is None and self._crawl.config.nofollow_links:
+            return found._replace(links=nofollow_links(response))
+        return found
+
+    def _of_tags(self, response: Response) -> Prohibitions:
+        tags = response.meta.get("robot_tags")
+        if not isinstance(tags, RobotTags):  # the spider may have removed it
+            tags = self._tags(response)
+        items = tags.decided_by("noindex")
+        if items is None and tags.is_unavailable(self._now()):
+            items = tags.decided_by("unavailable_after")
+        return Prohibitions(tags.decided_by("nofollow"), items)
 
     def _may_pass(
         self, output: Any, response: Response, prohibitions: Prohibitions
@@ -217,6 +219,10 @@ def _dropped(output: Any, tag: RobotTag) -> Event:
     return events.ITEM_DROPPED
 
 
+def _may_state_terms(response: Response) -> bool:
+    return response.status in TERMS_STATUSES or "cf-mitigated" in response.headers
+
+
 def _is_same_page(request: Request, response: Response) -> bool:
     """A request for the page itself follows no link."""
     requested = response.request.url if response.request is not None else response.url
@@ -229,21 +235,20 @@ def nofollow_links(response: Response) -> frozenset[str]:
     Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. Requests and links
     are matched by URL, without the fragment.
     """
-    if (
-        not isinstance(response, HtmlResponse)
-        or "nofollow" not in response.text.lower()
-    ):
+    if not isinstance(response, HtmlResponse):
+        return frozenset()
+    if "nofollow" not in response.text.lower():
         return frozenset()
     base = get_base_url(response)
-    written: dict[bool, set[str]] = {True: set(), False: set()}
+    nofollow: set[str] = set()
+    others: set[str] = set()
     for link in response.xpath("//a[@href] | //area[@href]"):
         is_nofollow = "nofollow" in link.attrib.get("rel", "").lower().split()
-        written[is_nofollow].add(link.attrib["href"])
-    nofollow, others = (
-        {_canonical(url, base, response.encoding) for url in written[kind]}
-        for kind in (True, False)
-    )
-    return frozenset(nofollow - others - {""})
+        links = nofollow if is_nofollow else others
+        links.add(link.attrib["href"])
+    followed = {_canonical(url, base, response.encoding) for url in others}
+    found = {_canonical(url, base, response.encoding) for url in nofollow}
+    return frozenset(found - followed - {""})
 
 
 def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:

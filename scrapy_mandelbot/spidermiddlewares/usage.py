@@ -1,33 +1,31 @@
-"""Usage preferences: reads what each page may be used for, and obeys that if enabled."""
+"""Reads what each page may be used for, and obeys that if enabled."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.formatting import counted
+from mandelbot.preferences.in_pages import HEADERS_READ, page_usage
+from mandelbot.preferences.statements import NOTHING_SAID, Usage
+from mandelbot.preferences.tdmrep import with_tdm_file
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, page_usage
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
-from scrapy_mandelbot.robots.preferences.tdmrep import with_tdm_file
-from scrapy_mandelbot.settings.values import SettingsError, fail_cleanly
-from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:
+    from mandelbot.preferences.statements import Statement
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
-
-    from scrapy_mandelbot.robots.preferences.statements import Statement
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)
@@ -51,17 +49,13 @@ class CrawlUsage:
         config = self.crawl.config
         self.purposes = config.purposes
         self.mode = config.usage if self.purposes else "off"
-        self.has_ledger = config.enabled and config.ledger is not None
-        self.is_wanted = self.has_ledger or (config.enabled and self.mode != "off")
+        self.is_wanted = config.enabled and self.mode != "off"
         self.files = PreferenceFiles(self.crawl)
         self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         """The preferences of fetched pages."""
         self.kept_against = 0
         """Items that pass although the use of their pages is refused."""
         if self.is_wanted:
-            if config.ledger is not None:
-                with fail_cleanly(crawler):
-                    _open_ledger(crawler, config.ledger)
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -73,18 +67,15 @@ class CrawlUsage:
             setattr(crawler, _ATTRIBUTE, found)
         return found
 
-    def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
+    def drop(self, request: Request, refusal: UsageRefusal) -> None:
         """Report a page that is not requested because its use is refused."""
-        context = self.files.contexts.pop(request)
+        del self.files.contexts[request]
         self.crawl.events.emit(
             events.USAGE_REQUEST_DROPPED,
             what=request,
             response=None,
             output=request,
             statement=refusal.statement,
-            context=context,
-            usage=known,
-            of_images=False,
         )
         self.crawl.throttle.in_flight.fates[request] = End.USE
 
@@ -93,36 +84,36 @@ class CrawlUsage:
 
         None: it may. ``MANDELBOT_USAGE_UNKNOWN`` decides on unknown preferences.
         """
+        is_unknown = False
         for purpose in self.purposes:
-            if usage.answer(purpose, of_images=of_images) == "disallowed":
+            answer = usage.answer(purpose, of_images=of_images)
+            if answer == "disallowed":
                 return UsageRefusal(usage.decided_by(purpose, of_images=of_images))
-        if self.crawl.config.usage_unknown == "drop" and any(
-            usage.answer(purpose, of_images=of_images) == "unknown"
-            for purpose in self.purposes
-        ):
+            if answer == "unknown":
+                is_unknown = True
+        if is_unknown and self.crawl.config.usage_unknown == "drop":
             return UsageRefusal(None)
         return None
 
     def read(self, request: Request, response: Response) -> None:
-        """Read the preferences of a response, put all into its meta, and report them."""
+        """Read the preferences of a response, put them into its meta, report them."""
         context = self.files.contexts.pop(request, None)
         if context is None:
             return
         body = response.body if isinstance(response, HtmlResponse) else b""
         headers: list[tuple[bytes, bytes]] = []
         if not _READ.isdisjoint(response.headers):
-            of_each = response.headers.items()
-            headers = [
-                (name, value) for name, of in of_each if name in _READ for value in of
-            ]
+            for name, given in response.headers.items():
+                if name in _READ:
+                    headers += [(name, value) for value in given]
         page = page_usage(headers, body, context.agent)
         if context.of_tdm is not NOTHING_SAID:
             page = with_tdm_file(page, context.of_tdm)
-        usage = (
-            context.file if page is NOTHING_SAID else context.file.combined_with(page)
-        )
-        if self.mode != "off":
-            request.meta["usage"] = self.of_request[request] = usage
+        usage = context.file
+        if page is not NOTHING_SAID:
+            usage = usage.combined_with(page)
+        request.meta["usage"] = usage
+        self.of_request[request] = usage
         answers = {"unknown"}
         of_images = False
         if usage.statements:
@@ -131,13 +122,9 @@ class CrawlUsage:
                 usage.answer(purpose, of_images=of_images) for purpose in self.purposes
             }
         self.crawl.events.count(
-            events.PAGE_FETCHED if self.mode == "off" else events.USAGE_READ,
-            request=request,
-            response=response,
-            context=context,
+            events.USAGE_READ,
             site=context.site,
             usage=usage,
-            of_images=of_images,
             disallowed="disallowed" in answers,
             allowed=answers == {"allowed"},
             unknown="unknown" in answers and "disallowed" not in answers,
@@ -146,23 +133,15 @@ class CrawlUsage:
 
     def is_exempt(self, request: Request) -> bool:
         """Return whether preferences are not obeyed for a request."""
-        return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(
-            request
-        )
+        if request.meta.get("dont_obey_usage"):
+            return True
+        return self.crawl.is_for_a_person(request)
 
     def _close(self) -> None:
         if count := self.kept_against:
             self.crawl.events.emit(
                 events.USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count
             )
-
-
-def _open_ledger(crawler: Crawler, path: str) -> None:
-    try:
-        Ledger(crawler, path)
-    except OSError as error:
-        takes = f"the path of a file that can be written ({error.strerror or error})"
-        raise SettingsError("MANDELBOT_LEDGER", path, takes) from None
 
 
 def is_image(response: Response) -> bool:
@@ -188,7 +167,7 @@ class UsageMiddleware(_WithUsage):
 
     It stands behind RobotsTxtMiddleware, which knows the file, and before all
     middlewares that change a response, so it reads what spiders receive. It is enabled
-    only with MANDELBOT_PURPOSE or MANDELBOT_LEDGER.
+    only with MANDELBOT_PURPOSE.
     """
 
     async def process_request(self, request: Request) -> None:
@@ -204,7 +183,7 @@ class UsageMiddleware(_WithUsage):
             return
         refusal = usage.refusal(known)
         if refusal is not None and refusal.statement is not None:
-            usage.drop(request, known, refusal)
+            usage.drop(request, refusal)
             raise IgnoreRequest(f"Its use is disallowed: {refusal}")
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -216,91 +195,73 @@ class UsageMiddleware(_WithUsage):
 class UsageObeyingMiddleware(_WithUsage):
     """Drops or counts the items of pages whose use is refused. Order 39.
 
-    A spider middleware, enabled only with MANDELBOT_PURPOSE or MANDELBOT_LEDGER.
+    A spider middleware, enabled only with MANDELBOT_PURPOSE.
     """
 
     def process_spider_output(
         self, response: Response, result: Iterable[Any]
     ) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items = _ItemsOfPage(self._usage, response)
-        try:
-            for output in result:
-                if (
-                    output is None
-                    or isinstance(output, Request)
-                    or items.may_pass(output)
-                ):
-                    yield output
-        finally:
-            items.report()
+        items: _ItemsOfPage | None = None  # created for the first item
+        for output in result:
+            if output is None or isinstance(output, Request):
+                yield output
+                continue
+            if items is None:
+                items = _ItemsOfPage(self._usage, response)
+            if items.may_pass(output):
+                yield output
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
         items: _ItemsOfPage | None = None  # created for the first item
-        try:
-            async for output in result:
-                if not (output is None or isinstance(output, Request)):
-                    items = items or _ItemsOfPage(self._usage, response)
-                    if not items.may_pass(output):
-                        continue
+        async for output in result:
+            if output is None or isinstance(output, Request):
                 yield output
-        finally:
-            if items is not None:
-                items.report()
+                continue
+            if items is None:
+                items = _ItemsOfPage(self._usage, response)
+            if items.may_pass(output):
+                yield output
 
 
 class _ItemsOfPage:
-    """Decides on the items of one page, and counts them."""
+    """Decides on the items of one page."""
 
     def __init__(self, usage: CrawlUsage, response: Response) -> None:
         self._usage = usage
         self._response = response
-        self._kept = self._dropped = 0
-        self._refusal: UsageRefusal | None = None
 
     def may_pass(self, item: Any) -> bool:
-        """Decide on an item, and count it."""
+        """Return whether an item goes on to the pipelines; report one that does not."""
         usage = self._usage
-        response = self._response
-        if not self._kept and not self._dropped:
-            self._refusal = self._why()
-        if self._refusal is None or usage.mode != "obey":
-            usage.kept_against += self._refusal is not None
-            self._kept += 1
+        refusal = self._refusal
+        if refusal is None:
             return True
-        self._dropped += 1
+        if usage.mode != "obey":
+            usage.kept_against += 1
+            return True
         usage.crawl.events.emit(
             events.USAGE_ITEM_DROPPED,
             what="item",
-            response=response,
+            response=self._response,
             output=item,
-            statement=self._refusal.statement,
-            why=self._refusal,
+            statement=refusal.statement,
+            why=refusal,
         )
         return False
 
-    def _why(self) -> UsageRefusal | None:
+    @cached_property
+    def _refusal(self) -> UsageRefusal | None:
         usage = self._usage
         response = self._response
         request = response.request
-        if request is None or usage.mode == "off" or usage.is_exempt(request):
+        if request is None or usage.is_exempt(request):
             return None
         # Not the meta first: the spider may have changed that.
         known = usage.of_request.get(request) or response.meta.get("usage")
         if not isinstance(known, Usage):
             return None
         return usage.refusal(known, of_images=is_image(response))
-
-    def report(self) -> None:
-        """Report the numbers of items to the ledger, if there is one."""
-        if self._usage.has_ledger and (self._kept or self._dropped):
-            self._usage.crawl.events.count(
-                events.ITEMS_DECIDED,
-                response=self._response,
-                kept=self._kept,
-                dropped=self._dropped,
-                why=self._refusal,
-            )

@@ -1,4 +1,4 @@
-"""The contract of stores: what they hold of sites, and what crawls share through them."""
+"""The contract of stores: what they hold of sites, and what crawls share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from math import inf
 from typing import NamedTuple, Protocol
 
-from scrapy_mandelbot.politeness.outcome import is_fresh
+from mandelbot.answers.outcome import is_fresh
 
 
 class CachedRobots(NamedTuple):
@@ -28,7 +28,7 @@ class CachedRobots(NamedTuple):
     last_modified: str | None = None
 
     def is_fresh(self, now: float, ttl: float) -> bool:
-        """Return whether it serves without a request, for `ttl` seconds; see :func:`is_fresh`."""
+        """Return whether it serves without a request: for `ttl` seconds."""
         return is_fresh(now, self.fetched_at, ttl)
 
     def conditions(self) -> dict[str, str]:
@@ -60,28 +60,28 @@ class Store(Protocol):
         """Keep the site's copy in place of an older one."""
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
-        """Iterate over all sites and their copies, however old, in the order of the sites."""
+        """Iterate over all sites and their copies, however old, by site."""
 
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        """Return the pauses of all sites that end after a moment, in seconds since the epoch."""
+        """Return the pauses that end after a moment, in seconds since the epoch."""
 
     def put_pause(self, site: str, pause: StoredPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return the turns after a moment of sites with a crawl delay: when each is next due.
+        """Return when sites with a crawl delay are next due, if after a moment.
 
         All in seconds since the epoch.
         """
 
     def put_turn(self, site: str, due: float) -> None:
-        """Store when a site with a crawl delay has its next turn, in seconds since the epoch."""
+        """Store a site's next turn, in seconds since the epoch."""
 
     def get_run(self, spider: str) -> float | None:
-        """Return when the spider's last run that finished began, in seconds since the epoch."""
+        """Return when the spider's last finished run began: seconds since the epoch."""
 
     def put_run(self, spider: str, began_at: float) -> None:
         """Keep when a run of the spider began that has finished."""
@@ -181,7 +181,7 @@ class LiveStore(Store):
 
     @abstractmethod
     def announce_waiting(self, site: str) -> None:
-        """Announce to other crawls that this one waits for turns of a site with a crawl delay."""
+        """Announce that this crawl waits for turns of a site with a crawl delay."""
 
     @abstractmethod
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:

@@ -31,6 +31,9 @@ class Recent(Generic[Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
     def items(self) -> Iterator[tuple[str, Value]]:
         return ((key, value) for key, (value, _) in self._values.items())
 
@@ -43,10 +46,12 @@ class Recent(Generic[Value]):
         return entry[0]
 
     def put(self, key: str, value: Value, size: int) -> None:
-        """Store the value, replacing an older one, unless it alone exceeds the limit."""
+        """Store the value in place of an older one, unless it exceeds the limit."""
         before = self._values.pop(key, None)
         self._values[key] = (value, size)
-        self.size += size if before is None else size - before[1]
+        self.size += size
+        if before is not None:
+            self.size -= before[1]
         while self.size > self._limit:
             _, (_, dropped) = self._values.popitem(last=False)
             self.size -= dropped
@@ -69,8 +74,8 @@ _OVERHEAD = 500  # bytes that a copy costs beside its body
 class MemoryStore:
     """Copies in memory, for one run, by one process.
 
-    Bounded: of more sites than fit those not asked for longest are forgotten, and
-    fetched again.
+    Memory is bounded: if the copies do not fit, those that were used longest ago are
+    dropped, and fetched again when they are needed.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
 from typing import Any, TypeVar
 
-from scrapy_mandelbot.robots.formatting import counted
+from mandelbot.formatting import counted
+
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 _PLAIN = b"\x00"
@@ -79,7 +80,7 @@ def read_rows(
 
 
 def as_copy(row: Row) -> CachedRobots:
-    """Return the copy that a row holds: body, status, time, URL, ETag, Last-Modified."""
+    """Return the copy of a row: body, status, time, URL, ETag, Last-Modified."""
     body, status, fetched_at, url, etag, last_modified = row
     if int(status) not in _STATUSES:
         raise ValueError(f"no status: {status}")

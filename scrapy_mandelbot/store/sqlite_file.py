@@ -100,7 +100,9 @@ def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str
             if wanted.is_relative_to(point) and len(point) >= found:
                 found = len(point)
                 of = rest.split()[0]
-    return of if of.startswith(_OF_NETWORKS) else None
+    if of.startswith(_OF_NETWORKS):
+        return of
+    return None
 
 
 def may_pass(error: sqlite3.Error) -> bool:

@@ -11,26 +11,25 @@ that too. A middleware may have given it a proxy, and may have to give it anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+    from scrapy_mandelbot.politeness.tally import End
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
@@ -43,10 +42,9 @@ ASKS_AGAIN = "_mandelbot_asks_again"
 
 def is_of_the_package(request: Request) -> bool:
     """Return whether the package sends the request for itself, as for a robots.txt."""
-    has_no_callback = request.callback is NO_CALLBACK
-    return has_no_callback and bool(
-        request.meta.get("dont_pause") or ASKS_AGAIN in request.meta
-    )
+    if request.callback is not NO_CALLBACK:
+        return False
+    return bool(request.meta.get("dont_pause")) or ASKS_AGAIN in request.meta
 
 
 class SitePausedError(IgnoreRequest):
@@ -133,6 +131,34 @@ class _SlotLimits(dict[str, float]):
         return limit
 
 
+class Queue(Protocol):
+    """A queue that hands out requests, as far as those in flight concern it."""
+
+    def __len__(self) -> int:
+        """Return how many requests it holds."""
+
+    def waiting(self, site: Site) -> int:
+        """Return how many requests for the site it holds."""
+
+    def load_some(self, most: int) -> bool:
+        """Load some of what the previous run left; return whether there is more."""
+
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield site, section ("": none) and number of requests of each sub-queue."""
+
+    def delayed(self) -> Iterator[tuple[Site, float]]:
+        """Yield site and time of each request that waits for its own time."""
+
+    def slot_changed(self, slot: str, activity: int) -> None:
+        """Note how many requests a download slot has now."""
+
+    def site_changed(self, site: Site) -> None:
+        """Note that a waiting site may be due."""
+
+    def end_delays(self, site: Site) -> None:
+        """Return the delayed requests of a site whose time has changed."""
+
+
 class InFlight:
     """The requests in flight.
 
@@ -155,7 +181,7 @@ class InFlight:
         self._lost = lost
         self._count = count
         self._now = now
-        self.queues: list[SiteQueue] = []
+        self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
@@ -190,7 +216,7 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def hand_out(self, flight: Flight) -> None:
+    def add_from_queue(self, flight: Flight) -> None:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
@@ -221,6 +247,13 @@ class InFlight:
             self._drop_all_lost()
         return flight
 
+    def fingerprint_of(self, flight: Flight) -> bytes:
+        """Return the fingerprint of a request, which its flight keeps."""
+        if flight.fingerprint is None:
+            fingerprinter = self._crawler.request_fingerprinter
+            flight.fingerprint = fingerprinter.fingerprint(flight.request)
+        return flight.fingerprint
+
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
         slot = engine.slot_key(self._crawler, request)
@@ -230,8 +263,10 @@ class InFlight:
 
     def share_slots(self, site: Site) -> None:
         """Move a site's scout to the download slot that the site shares from now on."""
-        flight = self.get(site.scout.request) if site.scout is not None else None
-        if flight is None or self.shared_slot is None:
+        if site.scout is None or self.shared_slot is None:
+            return
+        flight = self.get(site.scout.request)
+        if flight is None:
             return
         request = flight.request
         slot = self.shared_slot(site, flight.slot)
@@ -252,32 +287,35 @@ class InFlight:
         """Return the download slots that have any."""
         return self._in_slots.keys()
 
+    def drop_lost_in(self, slot: str) -> None:
+        """Drop the requests of a slot that have ended without a word.
+
+        A middleware may swallow a request. Then it is no longer the downloader's.
+        """
+        for flight in list(self._in_slots.get(slot, ())):
+            self.drop_if_lost(flight)
+
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
         most = engine.slot_concurrency(self._crawler, slot)
-        self.limits[slot] = most
-        if len(flights) < most:
-            return False
-        # Some ends go unnoticed: a middleware may swallow a request. Then it is no
-        # longer the downloader's either.
-        for flight in list(flights):
-            self.drop_if_lost(flight)
-        return self.in_slot(slot) >= most
+        self.limits[slot] = most  # it may have changed since
+        return len(flights) >= most
 
-    def begins(self, site: Site, slot: str) -> bool:
-        """Return whether a site has AT_FIRST requests in flight, and one more for each answer.
+    def in_slow_start(self, site: Site) -> int:
+        """Return how many requests a site may have in flight by what it has answered.
 
-        As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
+        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681,
+        section 3.1): nobody knows yet what its limit is.
         """
-        most = self.AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
-        flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
-        return (
-            len(flights) >= most
-            and sum(not self.drop_if_lost(one) for one in flights) >= most
-        )
+        tally = site.tally
+        return self.AT_FIRST + tally.pages + tally.others + tally.cached
+
+    def count(self, site: Site, slot: str) -> int:
+        """Return how many requests to a site are in flight through a slot."""
+        return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
     def drop_if_lost(self, flight: Flight) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
@@ -344,8 +382,10 @@ class InFlight:
     def release(self, flight: Flight) -> None:
         """Remove a request that has its answer, or never gets one."""
         self.flights.pop(flight.request, None)
+        if not flight.is_from_queue:
+            return
         slot = flight.slot
-        flights = self._in_slots.get(slot) if flight.is_from_queue else None
+        flights = self._in_slots.get(slot)
         if flights is None or flight not in flights:
             return
         flights.discard(flight)
@@ -361,11 +401,9 @@ class InFlight:
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)
-            return (
-                flight is not None
-                and flight.site is site
-                and not request.meta.get("dont_pause")
-            )
+            if flight is None or flight.site is not site:
+                return False
+            return not request.meta.get("dont_pause")
 
         count = engine.evict_waiting(
             self._crawler, site.slots or (), is_meant, SitePausedError()

@@ -16,11 +16,12 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
+    from mandelbot.robotstxt import RobotsTxt
+    from mandelbot.robotstxt.robots_txt import Agent
+
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
     from scrapy_mandelbot.settings.config import Config
 
 _NAMED = 5  # of the lines that cannot be read
@@ -101,7 +102,7 @@ class Paces:
             not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
         )
         is_news = site.pacer.follow(pace, until, now)
-        site.look_anew()
+        site.recheck()
         if not is_news:
             return False
         if is_restored:
@@ -124,7 +125,7 @@ class Paces:
             return False
         if not site.pacer.restore(self._config.pace_longest, self._now()):
             return False
-        site.look_anew()
+        site.recheck()
         self._emit(events.TURN_RESTORED)
         self._pace_changed(site)
         return True

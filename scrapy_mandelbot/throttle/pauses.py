@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy.http import Request
-from scrapy.http.request import NO_CALLBACK
+from mandelbot.answers.outcome import Failure
 
-from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.politeness.probe import may_ask_again
 from scrapy_mandelbot.store.contract import StoredPause
-from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
-from scrapy_mandelbot.throttle.peers import Peers
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Request, Response
 
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.network import Network
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import Store
-    from scrapy_mandelbot.throttle.throttle import Throttle
-
-logger = logging.getLogger(__name__)
+    from scrapy_mandelbot.throttle.in_flight import InFlight
+    from scrapy_mandelbot.throttle.shared_limits import SharedLimits
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 _EVENTS = {
     PauseEffect.PAUSED: events.PAUSED,
@@ -51,24 +44,37 @@ _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 class Pauses:
     """Pauses sites that refuse; reports and stores their pauses."""
 
-    def __init__(
-        self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events
+    def __init__(  # noqa: PLR0913 -- what a pause has to do with
+        self,
+        events_: Events,
+        *,
+        sites: Sites,
+        in_flight: InFlight,
+        network: Network,
+        put_pause: Callable[[str, StoredPause | None], None],
+        now: Callable[[], float],
+        update: Callable[[Site], None],
+        keeps_given_up: bool,
     ) -> None:
-        self._throttle = throttle
         self._emit = events_.emit
         self._count = events_.count
-        self._now = throttle.now
+        self._sites = sites
+        self._in_flight = in_flight
+        self._network = network
+        self._put_pause = put_pause
+        self._now = now
+        self._update = update
+        self._keeps_given_up = keeps_given_up
+        self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
-        self.peers = Peers(throttle, store)
-        self.health_check = HealthCheck(crawler, events_.emit, throttle.update)
+        self.shared_limits: SharedLimits | None = None
+        """Of sites that share pauses; None: none do."""
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
-        self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        put_pause = self.peers.put_pause
-        self._put_pause = put_pause
-        events_.subscribe(
-            lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED
-        )
+        events_.subscribe(self._robots_unanswered, events.ROBOTS_UNANSWERED)
+
+    def _robots_unanswered(self, values: Mapping[str, Any]) -> None:
+        self._put_pause(values["site"], None)
 
     def emit(
         self,
@@ -90,7 +96,7 @@ class Pauses:
             "until": pause.until,
             "reason": pause.reason,
             "tries": pause.failed_probes,
-            "waiting": self._throttle.in_flight.waiting(site),
+            "waiting": self._in_flight.waiting(site),
             "fate": self._fate,
         }
         if "end" in event.in_text:
@@ -115,7 +121,6 @@ class Pauses:
         level: int | None = None,
     ) -> None:
         """Note that the site refused a request, by a pause status or by no answer."""
-        throttle = self._throttle
         site = flight.site
         now = self._now()
         if site.is_timed:
@@ -129,22 +134,22 @@ class Pauses:
         named = None if response is None else retry_after
         if response is not None:
             self.network_answers(flight.sent_at)
-        elif throttle.network.is_down(now):
+        elif self._network.is_down(now):
             refusal = refusal._replace(is_counted=False)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
-        if throttle.shared_limits:
-            throttle.shared_limits.refused(site, now)
-        fingerprint = flight.fingerprint or throttle.fingerprint(flight)
+        if self.shared_limits is not None:
+            self.shared_limits.refused(site, now)
+        fingerprint = self._in_flight.fingerprint_of(flight)
         effect = site.refused(flight, fingerprint, refusal)
-        throttle.sites.note_trouble(site)
+        self._sites.note_trouble(site)
         if effect is None:
             return
         if effect is PauseEffect.PAUSED:
-            throttle.in_flight.evict(site)
+            self._in_flight.evict(site)
         self._report(effect, flight, reason, level)
         # A pause that begins lets no waiting request go.
-        if effect is not PauseEffect.PAUSED or throttle.shared_limits:
-            throttle.update(site)
+        if effect is not PauseEffect.PAUSED or self.shared_limits is not None:
+            self._update(site)
 
     def _report(
         self, effect: PauseEffect, flight: Flight, reason: str, level: int | None
@@ -154,22 +159,22 @@ class Pauses:
         event = _EVENTS.get(effect)
         if event is None:
             self.section(effect, site, flight.request)
-        elif effect is PauseEffect.SET_ASIDE:
-            self.emit(
-                event, site, seconds=flight.not_before - self._now(), reason=reason
-            )
-        else:
-            if effect in _WITHOUT_END:
-                level = None
-                if self._throttle.keeps_given_up:
-                    left = site.pause
-                    kept = StoredPause(left.until, left.reason, left.failed_probes)
-                    self._put_pause(site.name, kept)
-            self.emit(event, site, level=level)
+            return
+        if effect is PauseEffect.SET_ASIDE:
+            seconds = flight.not_before - self._now()
+            self.emit(event, site, seconds=seconds, reason=reason)
+            return
+        if effect in _WITHOUT_END:
+            level = None
+            if self._keeps_given_up:
+                left = site.pause
+                kept = StoredPause(left.until, left.reason, left.failed_probes)
+                self._put_pause(site.name, kept)
+        self.emit(event, site, level=level)
 
     def network_failed(self, site: Site) -> bool:
         """Note that a site did not answer; return whether the crawl is cut off."""
-        network = self._throttle.network
+        network = self._network
         now = self._now()
         if network.failed(site, now):
             since = network.down_since
@@ -181,7 +186,7 @@ class Pauses:
 
         `sent_at`: what was sent before sites failed proves nothing.
         """
-        network = self._throttle.network
+        network = self._network
         if sent_at <= network.failed_since:
             return
         since = network.down_since
@@ -199,9 +204,9 @@ class Pauses:
 
     def look_again(self, site: Site) -> None:
         """Let requests go that wait for a pause which has changed from outside."""
-        for queue in self._throttle.in_flight.queues:
+        for queue in self._in_flight.queues:
             queue.end_delays(site)
-        self._throttle.update(site)
+        self._update(site)
 
     def keeps_dead(self, failure: Failure | None) -> bool:
         """Return whether the requests of a dead host stay in the job.
@@ -210,7 +215,7 @@ class Pauses:
         """
         if failure is None or failure is Failure.NO_SUCH_HOST:
             return False
-        return failure.is_outage and self._throttle.keeps_given_up
+        return failure.is_outage and self._keeps_given_up
 
     def found_dead(self, site: Site, failure: Failure | None, until: float) -> None:
         """End the tries for a host that never answered: its requests fail, or are kept.
@@ -227,7 +232,7 @@ class Pauses:
     def meet_anew(self, site: Site) -> None:
         """Forget that a host is dead whose requests are kept: there is a new one."""
         site.forget_refusals()
-        self._throttle.update(site)
+        self._update(site)
 
     def answered(
         self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]
@@ -244,7 +249,7 @@ class Pauses:
             return
         # once of a limit, and how long what is queued takes at that
         if site.is_news("slower"):
-            limit, time = rates.as_text(self._throttle.in_flight.waiting(site))
+            limit, time = rates.as_text(self._in_flight.waiting(site))
             self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
@@ -261,97 +266,9 @@ class Pauses:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP
-            if not self._throttle.keeps_given_up:
+            if not self._keeps_given_up:
                 fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-
-_WAY = frozenset(
-    {"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"}
-)
-_WAY |= {"_auth_proxy", "download_timeout", "verify_ssl"}
-_OF_OTHER_HANDLERS = ("playwright", "zyte_api", "splash", "selenium", "impersonate")
-_NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Range"})
-
-
-class HealthCheck:
-    """Requests a good page of a site again, one at a time, to see if the site is well.
-
-    `done` is called with the site when the request has ended.
-    """
-
-    def __init__(
-        self, crawler: Crawler, emit: Callable[..., None], done: Callable[[Site], None]
-    ) -> None:
-        self._crawler = crawler
-        self._emit = emit
-        self._done = done
-        self._sites: set[Site] = set()
-        self.forbids: Callable[[Request], bool] = lambda _: False
-        """Returns whether the rules in force forbid a request."""
-
-    def __contains__(self, site: Site) -> bool:
-        return site in self._sites
-
-    def request(self, site: Site) -> bool:
-        """Request the page that the site answered well again.
-
-        Returns whether that is possible.
-        """
-        if (
-            not may_ask_again(site)
-            or site in self._sites
-            or engine.is_closing(self._crawler)
-        ):
-            return False
-        request = self._request_to(site)
-        if request is None:
-            site.well_url = ""
-            return False
-        self._sites.add(site)
-        self._emit(events.RETRIED_ON_ITS_OWN)
-        engine.schedule(self._request(site, request))
-        return True
-
-    def _request_to(self, site: Site) -> Request | None:
-        """Make a request for a page like the one that was answered well.
-
-        None: another download handler took that one, or the rules forbid the page now.
-        """
-        headers, was = site.well_way
-        if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in was):
-            return None
-        meta = {
-            **{key: was[key] for key in _WAY if key in was},
-            ASKS_AGAIN: True,
-            "dont_redirect": True,
-            "dont_retry": True,
-            "dont_cache": True,
-            "allow_offsite": True,
-            "handle_httpstatus_all": True,
-        }
-        request = Request(
-            site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta
-        )
-        for name, values in headers.items():
-            if name not in _NOT_AGAIN:
-                request.headers.setlist(name, values)
-        if self.forbids(request):
-            return None
-        request.meta["dont_obey_robotstxt"] = True  # the rules in force allow it
-        return request
-
-    async def _request(self, site: Site, request: Request) -> None:
-        before = repr(site)
-        try:
-            await self._crawler.engine.download_async(request)
-        except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
-            logger.debug("Health check %s failed: %s", request, error)
-        finally:
-            self._sites.discard(site)
-            if repr(site) == before:  # it never got there: some component keeps it
-                site.well_url = ""
-            self._done(site)

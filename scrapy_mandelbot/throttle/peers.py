@@ -8,20 +8,22 @@ again.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.leases import Leases
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.clock import Timers
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store, StoredPause
-    from scrapy_mandelbot.throttle.throttle import Throttle
+    from scrapy_mandelbot.throttle.in_flight import InFlight
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
@@ -36,11 +38,26 @@ _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 class Peers:
     """Stores and publishes this crawl's pauses and turns, and applies its peers'."""
 
-    def __init__(self, throttle: Throttle, store: Store) -> None:
-        self._throttle = throttle
+    def __init__(  # noqa: PLR0913 -- what it applies news to, and by what
+        self,
+        store: Store,
+        *,
+        sites: Sites,
+        in_flight: InFlight,
+        timers: Timers[Any],
+        now: Callable[[], float],
+        update: Callable[[Site], None],
+        emit: Callable[[events.Event, Site], None],
+        is_paced: bool,
+    ) -> None:
         self.store = store
-        self._now = throttle.now
-        self.leases = Leases(store, throttle.timers, throttle.now, throttle.update)
+        self._sites = sites
+        self._in_flight = in_flight
+        self._timers = timers
+        self._now = now
+        self._update = update
+        self._emit = emit
+        self._is_paced = is_paced
         self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
         self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)
@@ -57,7 +74,6 @@ class Peers:
     def begin(self) -> None:
         """Restore what the previous run left, and subscribe to what peers publish."""
         now = self._now()
-        sites = self._throttle.sites
         for name, kept in self.store.get_pauses().items():
             if kept.until <= now:
                 self.put_pause(name, None)
@@ -65,9 +81,9 @@ class Peers:
             self._known.put(name, kept, 1)
             self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
         for name, due in self.store.get_turns(now).items():
-            site = sites.of(name)
+            site = self._sites.of(name)
             site.pacer.resumes_at = due
-            self._throttle.timers.set(site, due)  # and keep the site until then
+            self._timers.set(site, due)  # and keep the site until then
         _IN_THIS_PROCESS.add(self)
         for other in self._others():
             for key, pause in list(other._known.items()):  # noqa: SLF001 -- one of its kind
@@ -78,9 +94,8 @@ class Peers:
             self.store.listen(self)
 
     def close(self) -> None:
-        """Receive nothing more, and release every lease."""
+        """Receive nothing more."""
         _IN_THIS_PROCESS.discard(self)
-        self.leases.close()
 
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
         """Restore the pause of a site that the previous run or another worker left.
@@ -88,17 +103,16 @@ class Peers:
         A pause that has ended meanwhile still ends with a probe; a known one stays as
         it is, but lasts at least as long as the other where `is_newest`.
         """
-        throttle = self._throttle
         now = self._now()
-        site = throttle.sites.of(name)
+        site = self._sites.of(name)
         is_news = left.until > now and not left.section and site.pause.is_open
         site.restore(now, left)
         if is_newest and left.until > now and not left.section:
             site.pause_as_peer(Refusal(now, left.reason, left.until - now))
-        throttle.sites.note_trouble(site)
+        self._sites.note_trouble(site)
         if is_news:
-            throttle.timers.set(site, site.pause.until)
-            throttle.pauses.emit(events.RESTORED, site)
+            self._timers.set(site, site.pause.until)
+            self._emit(events.RESTORED, site)
 
     def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""
@@ -138,45 +152,41 @@ class Peers:
 
         None: resume it.
         """
-        throttle = self._throttle
         now = self._now()
         if pause is None:
             self._known.discard(name)
             known = self._of_peers.get(name)
             self._of_peers.discard(name)
-            site = throttle.sites.get(name)
-            if (
-                known
-                and site is not None
-                and site.pause.until <= known.until + 2 * GIVES_WAY
-            ):
+            site = self._sites.get(name)
+            if site is None or not known:
+                return
+            if site.pause.until <= known.until + 2 * GIVES_WAY:
                 site.pause.be_due(now)  # the peer has found it well
-                throttle.update(site)
+                self._update(site)
             return
         if pause.until <= now:
             return
         self._known.put(name, pause, 1)
         self._of_peers.put(name, pause, 1)
-        site = throttle.sites.of(name)
+        site = self._sites.of(name)
         is_news = site.pause_as_peer(
             Refusal(now, pause.reason, pause.until - now + GIVES_WAY)
         )
-        throttle.sites.note_trouble(site)
+        self._sites.note_trouble(site)
         if is_news:
-            throttle.in_flight.evict(site)
-            throttle.pauses.emit(events.PAUSED_BY_PEER, site)
-            throttle.timers.set(site, site.pause.until)
+            self._in_flight.evict(site)
+            self._emit(events.PAUSED_BY_PEER, site)
+            self._timers.set(site, site.pause.until)
 
     def hear_turn(self, name: str, due: float) -> bool:
         """Wait for the next turn of a site; return whether a request waits for it."""
-        throttle = self._throttle
         self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
-        if not throttle.is_paced:
+        if not self._is_paced:
             return False
-        site = throttle.sites.of(name)
-        site.pacer.hold(due)
-        throttle.timers.set(site, due)
-        return throttle.in_flight.waiting(site) > 0
+        site = self._sites.of(name)
+        site.pacer.postpone(due)
+        self._timers.set(site, due)
+        return self._in_flight.waiting(site) > 0
 
     # Called by a store, with what other processes write.
 
@@ -191,13 +201,12 @@ class Peers:
             return
         now = self._now()
         is_contended = (self._contended.get(name) or 0.0) > now
-        if not self.hear_turn(
-            name, due + self._spread(due - now) if is_contended else due
-        ):
+        if is_contended:
+            due += self._spread(due - now)
+        if not self.hear_turn(name, due):
             return
-        if (self._announced.get(name) or 0.0) <= now and isinstance(
-            self.store, LiveStore
-        ):
+        is_announced = (self._announced.get(name) or 0.0) > now
+        if not is_announced and isinstance(self.store, LiveStore):
             self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
             self.store.announce_waiting(name)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
+from mandelbot.origins import host_of
 
 from scrapy_mandelbot.politeness.pause import Pause
-from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.throttle import Throttle
+    from scrapy_mandelbot.throttle.in_flight import InFlight
+    from scrapy_mandelbot.throttle.site_map import Sites
 
 _ONE_MOMENT = 1.0  # seconds; what is refused within it may be refused as one
 # sites whose address is known, and groups of which a site has a pace
@@ -50,9 +51,20 @@ class SharedLimits:
     then on: the limit is the server's, not the site's.
     """
 
-    def __init__(self, mode: str, crawler: Crawler, throttle: Throttle) -> None:
-        self._throttle = throttle
-        self._now = throttle.now
+    def __init__(  # noqa: PLR0913 -- what they share
+        self,
+        mode: str,
+        crawler: Crawler,
+        *,
+        sites: Sites,
+        in_flight: InFlight,
+        now: Callable[[], float],
+        update: Callable[[Site], None],
+    ) -> None:
+        self._sites = sites
+        self._in_flight = in_flight
+        self._now = now
+        self._update = update
         self._groups: Recent[_SharedSlot] = Recent(_MOST_GROUPED)
         self._is_updating = False
         self._addresses: Recent[str] = Recent(_MOST_GROUPED)
@@ -64,8 +76,8 @@ class SharedLimits:
                 self._note_address, signal=scrapy.signals.response_downloaded
             )
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-            throttle.in_flight.unresponsive.limit_to(most)
-        throttle.in_flight.shared_slot = self.slot_of
+            in_flight.unresponsive.limit_to(most)
+        in_flight.shared_slot = self.slot_of
 
     def slot_of(self, site: Site, slot: str) -> str:
         """Return the download slot of a site's requests; a spider's choice stays."""
@@ -81,13 +93,15 @@ class SharedLimits:
         If others have one, it waits as after a turn of theirs.
         """
         if any(other.pacer.is_on for other in self._others(site)):
-            site.pacer.hold(site.pacer.due_after(now))
+            site.pacer.postpone(site.pacer.due_after(now))
 
     def turn_taken(self, site: Site, now: float) -> None:
         """Postpone the turns of the others, as a turn of a site has begun or ended."""
-        for other in self._others(site) if site.pacer.is_on else ():
+        if not site.pacer.is_on:
+            return
+        for other in self._others(site):
             if other.pacer.is_on:
-                other.pacer.hold(other.pacer.due_after(now))
+                other.pacer.postpone(other.pacer.due_after(now))
 
     def refused(self, site: Site, now: float) -> None:
         """Note a site's refusal before its pause does: that may become shared."""
@@ -116,10 +130,10 @@ class SharedLimits:
             return
         self._is_updating = True
         for other in [one for one in self._others(site) if one.pause is pause]:
-            other.look_anew()
+            other.recheck()
             if other.is_shut(self._now()):
-                self._throttle.in_flight.evict(other)
-            self._throttle.update(other)
+                self._in_flight.evict(other)
+            self._update(other)
         self._is_updating = False
 
     def _group(self, site: Site) -> _SharedSlot:
@@ -137,14 +151,16 @@ class SharedLimits:
         """Note the address from which a site first answered, unless a proxy did."""
         name = site_of_request(request)
         address = response.ip_address
-        if address is None or request.meta.get("proxy") or self._addresses.get(name):
+        if address is None or request.meta.get("proxy"):
+            return
+        if self._addresses.get(name):
             return
         self._addresses.put(name, str(address), 1)
-        site = self._throttle.sites.of(name)
+        site = self._sites.of(name)
         if site.pacer.is_on:
             self.join(site, self._now())
-        self._throttle.in_flight.share_slots(site)
-        self._throttle.update(site)
+        self._in_flight.share_slots(site)
+        self._update(site)
 
 
 @lru_cache(maxsize=10_000)

@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
+from mandelbot.origins import site_of
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -150,12 +150,16 @@ class Sites:
         if learnt is not None:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
-            since = learnt.ended_at - LEARNT_FOR
-            while (
-                len(self._learnt) > MOST_LEARNT
-                or next(iter(self._learnt)).ended_at < since
-            ):
-                self._learnt.popitem(last=False)[0].forget_runs()
+            self._forget_runs(learnt.ended_at - LEARNT_FOR)
+
+    def _forget_runs(self, since: float) -> None:
+        """Forget runs of sites that refused nothing since then, or of too many."""
+        while self._learnt:
+            oldest = next(iter(self._learnt))
+            if len(self._learnt) <= MOST_LEARNT and oldest.ended_at >= since:
+                return
+            del self._learnt[oldest]
+            oldest.forget_runs()
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

@@ -19,9 +19,12 @@ from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
+from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
+from scrapy_mandelbot.throttle.peers import Peers
 from scrapy_mandelbot.throttle.site_map import Sites
 from scrapy_mandelbot.throttle.waiters import Waiters
 
@@ -54,7 +57,8 @@ class Throttle:
     ) -> None:
         self._crawler = crawler
         self.now = clock.now
-        self._now = self.now
+        """Returns seconds since the epoch."""
+        self._now = clock.now
         self._count = events_.count
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
@@ -72,26 +76,63 @@ class Throttle:
         patience = config.pause_policy.in_all() if total is None else total
         self.network = Network(patience)
         """Whether the crawl itself is cut off."""
-        self.pauses = Pauses(crawler, self, store, events_)
-        self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
-        self.has_leases = self._leases.are_lent
+        # Without a next run, what was not refused twice is sent once more.
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
+        self._leases = Leases(store, self.timers, clock.now, self.update)
+        self.has_leases = self._leases.are_lent
+        self.peers = Peers(
+            store,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            timers=self.timers,
+            now=clock.now,
+            update=self.update,
+            emit=self._emit_of_peer,
+            is_paced=self.is_paced,
+        )
+        self.pauses = Pauses(
+            events_,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            put_pause=self.peers.put_pause,
+            now=clock.now,
+            update=self.update,
+            network=self.network,
+            keeps_given_up=self.keeps_given_up,
+        )
+        self.health_check = HealthCheck(crawler, events_.emit, self.update)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
-            from scrapy_mandelbot.throttle.shared_limits import (
-                SharedLimits,
-            )  # noqa: PLC0415
-
-            self.shared_limits = SharedLimits(config.together, crawler, self)
+            self.shared_limits = self._share_limits(config.together)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
+    def _share_limits(self, mode: str) -> SharedLimits:
+        from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls
+            SharedLimits,
+        )
+
+        limits = SharedLimits(
+            mode,
+            self._crawler,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            now=self.now,
+            update=self.update,
+        )
+        self.pauses.shared_limits = limits
+        return limits
+
+    def _emit_of_peer(self, event: events.Event, site: Site) -> None:
+        self.pauses.emit(event, site)
+
     def close(self) -> None:
-        """Cancel every timer."""
-        for part in self.peers, self.waiters:
-            part.close()
+        """Release every lease, end all waits, and cancel every timer."""
+        self.peers.close()
+        self._leases.close()
+        self.waiters.close()
         self.timers.take()
 
     # Called by the queue.
@@ -108,11 +149,11 @@ class Throttle:
         if site.is_plain and (flight is None or not site.has_refused):
             return GO
         self.in_flight.drop_lost(site)
-        if flight is None and site in self.pauses.health_check:
+        if flight is None and site in self.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
         if flight is not None and site.has_refused and flight.fingerprint is None:
-            self.fingerprint(flight)
+            self.in_flight.fingerprint_of(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -142,9 +183,12 @@ class Throttle:
     def _decide_by_lease(
         self, site: Site, flight: Flight | None, now: float
     ) -> Decision:
+        if not self.has_leases:
+            return GO
         # What is sent although its site is paused takes turns all the same.
-        is_probe = site.pause.awaits_probe and (flight is None or flight.keeps_pauses)
-        if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
+        heeds_pauses = flight is None or flight.keeps_pauses
+        is_probe = heeds_pauses and site.pause.awaits_probe
+        if not is_probe and not site.pacer.is_needed(now):
             return GO
         due = self._leases.due(site, now)
         if due <= now:
@@ -159,8 +203,8 @@ class Throttle:
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
-        self.in_flight.hand_out(flight)
-        site.hand_out(flight, now, as_scout=as_scout)
+        self.in_flight.add_from_queue(flight)
+        site.handed_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
             self._note_leases(site)
@@ -192,9 +236,8 @@ class Throttle:
         site = flight.site
         if not site.has_refused:
             return site.pause.is_given_up
-        return site.is_given_up_for(
-            flight, flight.fingerprint or self.fingerprint(flight)
-        )
+        fingerprint = flight.fingerprint or self.in_flight.fingerprint_of(flight)
+        return site.is_given_up_for(flight, fingerprint)
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request is from the queue, which keeps it."""
@@ -283,7 +326,7 @@ class Throttle:
         now = self._now()
         pause = site.pause
         before = set(site.faults.aside.values())
-        fingerprint = flight.fingerprint or self.fingerprint(flight)
+        fingerprint = self.in_flight.fingerprint_of(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         if effect is not None:
@@ -293,7 +336,7 @@ class Throttle:
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(flight.fingerprint or self.fingerprint(flight))
+        flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
         self, flight: Flight, event: events.Event = events.BOUNCED
@@ -321,21 +364,24 @@ class Throttle:
             self.shared_limits.turn_taken(site, now)
         own = self.peers.put_turn(site.name, due)
         if own > due:
-            site.pacer.hold(own)
+            site.pacer.postpone(own)
 
     def _note_wait(self, site: Site, now: float) -> None:
-        if (opens := site.pacer.note_wait(now)) is not None:
-            reason = site.pacer.pace.visits_text
-            self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
-            for flight in self.waiters.of(site):  # they wait for the visit time now
-                self.waiters.release(flight, may_go=True)
+        opens = site.pacer.note_wait(now)
+        if opens is None:
+            return
+        reason = site.pacer.pace.visits_text
+        self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
+        for flight in self.waiters.of(site):  # they wait for the visit time now
+            self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self.shared_limits:
             self.shared_limits.turn_taken(site, self._now())
         if site.pacer.wanted_since is None:
             return
-        if (waited := site.pacer.end_wait(self._now())) is not None:
+        waited = site.pacer.end_wait(self._now())
+        if waited is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: Site) -> None:
@@ -352,13 +398,8 @@ class Throttle:
         """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
-        if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
-            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
-        if (
-            site.pacer.shut_since is not None
-            and (shut_for := site.pacer.end_shut(now)) is not None
-        ):
-            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
+        if site.held_until > -inf or site.pacer.shut_since is not None:
+            self._end_hold_or_shut(site, now)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
@@ -372,6 +413,17 @@ class Throttle:
             queue.site_changed(site)
         if self.shared_limits:
             self.shared_limits.updated(site)
+
+    def _end_hold_or_shut(self, site: Site, now: float) -> None:
+        """Report the end of a manual hold, and the begin of a visit time."""
+        held_for = site.end_hold(now)
+        if held_for is not None:
+            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
+        if site.pacer.shut_since is None:
+            return
+        shut_for = site.pacer.end_shut(now)
+        if shut_for is not None:
+            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
 
     def _look(self, site: Site) -> None:
         """Remove requests that ended unnoticed while others wait for them."""
@@ -388,10 +440,3 @@ class Throttle:
         if was_sent:
             self._keep_turn(site, now)
         self.update(site)
-
-    def fingerprint(self, flight: Flight) -> bytes:
-        """Store the fingerprint of a request on its flight, and return it."""
-        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(
-            flight.request
-        )
-        return flight.fingerprint

@@ -15,7 +15,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -58,13 +58,12 @@ class Waiters:
         now = self._now()
         ends_at = inf
         if has_limit:
-            flight.waits_since = (
-                now if flight.waits_since is None else flight.waits_since
-            )
+            if flight.waits_since is None:
+                flight.waits_since = now
             ends_at = flight.waits_since + self._longest
         if ends_at <= now or engine.is_closing(self._crawler):
             return False
-        released = Deferred()
+        released: Deferred[bool] = Deferred()
         self._waiters.setdefault(flight.site, {})[flight] = released
         self._timers.set(flight, ends_at, partial(self.release, may_go=False))
         self._timers.set(self, now + _LOOK_AGAIN, self._check_now)

@@ -1,4 +1,4 @@
-"""``scrapy robots check``: what is wrong with a file, and with how a site delivers it."""
+"""``scrapy robots check``: faults of a file and of how a site delivers it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.answers.inside import leads_inside
+from mandelbot.cli import check_verb
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
@@ -67,7 +70,7 @@ def test_moderatobot_file_name(robots, tmp_path, name, code):
 async def test_a_site_is_fetched_with_the_projects_user_agent(
     webs, robots_later, project
 ):
-    """Its agent; a bare site's /robots.txt; nothing else, though its rules forbid all."""
+    """Its agent requests a bare site's /robots.txt, though its rules forbid all."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
     run = await robots_later("check", web.url)
@@ -264,6 +267,43 @@ async def test_a_file_that_is_there_in_capitals_alone_is_no_file(
     assert (codes(run), run.returncode) == (["only-in-capitals", "status-not-found"], 3)
 
 
+@pytest.mark.parametrize(
+    ("other_status", "is_cited", "is_found"),
+    [(200, True, False), (200, False, True), (404, False, True), (503, False, False)],
+)
+@ensureDeferred
+async def test_a_sitemap_on_another_site_is_cited_there_too(
+    webs, robots_later, other_status, is_cited, is_found
+):
+    """Else a note names line and site, unless the other site's file is unavailable."""
+    web = webs()
+    other = webs("127.0.0.2")
+    line = f"Sitemap: {other.url}/map.xml\n".encode()
+    web.pages["/robots.txt"] = Answer(RULES + line, headers=TEXT)
+    theirs = line if is_cited else RULES
+    other.pages["/robots.txt"] = Answer(theirs, other_status, headers=TEXT)
+    only = ("check", web.url, "--select", "sitemap-elsewhere", "--format")
+    run = await robots_later(*only, "json")
+    found = [
+        (one["severity"], one["text"]) for one in json.loads(run.stdout)["findings"]
+    ]
+    assert found == ([("note", line.decode().strip())] if is_found else [])
+    run = await robots_later("check", web.url, "--full")
+    said = f"The sitemap is on {other.url}, whose robots.txt does not cite it."
+    assert (said in " ".join(run.stdout.decode().split())) is is_found
+    run = await robots_later(*only, "sarif")
+    assert len(json.loads(run.stdout)["runs"][0]["results"]) == is_found
+
+
+def test_a_sitemap_inside_the_network_is_not_looked_up():
+    """A file must not lead the command to hosts of the network that it runs in."""
+    invocation = SimpleNamespace(
+        may_redirect=lambda site, url: not leads_inside(site, url)
+    )
+    source = "https://example.com/robots.txt"
+    assert check_verb._cited_by(invocation, source, "http://10.0.0.1") is None
+
+
 @ensureDeferred
 async def test_moderatobot_type_and_encoding(webs, robots_later):
     """Headers are told of as they came; what is packed is unpacked. (File format)"""
@@ -285,7 +325,7 @@ async def test_moderatobot_type_and_encoding(webs, robots_later):
 
 @ensureDeferred
 async def test_moderatobot_a_slow_file(webs, robots_later):
-    """From five seconds on it is slow; who waits less long is told that nothing came."""
+    """From five seconds on it is slow; a shorter timeout reports that nothing came."""
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT, delay=5.2)
     slow = robots_later("check", web.url, "--format", "json")

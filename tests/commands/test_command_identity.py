@@ -99,7 +99,7 @@ def read_public(path):
 
 
 def one_proof(headers, number):
-    """Return the headers with one of the proofs: the library verifies all with one key."""
+    """Return the headers with one proof: the library verifies all with one key."""
     split = {
         name: (
             headers[name].split(", ")[number]

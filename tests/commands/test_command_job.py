@@ -17,9 +17,9 @@ from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
 from scrapy_mandelbot.commands.job_verb import _FileJob
+from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
-from scrapy_mandelbot.job.salvage import JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -289,7 +289,8 @@ def test_a_strangers_request_does_not_grow_at_its_export(robots, tmp_path, field
 
 BAD = """https://a.example/1
 ftp://a.example/2
-{"url": "https://b.example/3", "method": "POST", "priority": 5, "callback": "page", "depth": 2}
+{"url": "https://b.example/3", "method": "POST", "priority": 5, "callback": "page", \
+"depth": 2}
 
 {"url": ["https://b.example/4"]}
 {not JSON}

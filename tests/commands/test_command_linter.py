@@ -1,4 +1,4 @@
-"""``scrapy robots check`` as a linter: of many files, with a project's choices, in CI."""
+"""``scrapy robots check`` as a linter of many files, with a project's choices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.findings import FINDINGS, Severity
 from webs import Answer
-
-from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
@@ -124,15 +123,15 @@ def test_warnings_need_not_fail(robots, files):
 
 def test_a_projects_choices_are_in_its_file(robots, files, tmp_path):
     """The nearest, up to the repository's root; the command line says otherwise."""
-    (tmp_path / ".robots-check.cfg").write_text(
-        "[check]\nignore = wildcard,\n    redundant-star\nfail-on = error\n"
+    (tmp_path / ".mandelbot.cfg").write_text(
+        "[mandelbot]\nignore = wildcard,\n    redundant-star\nfail-on = error\n"
     )
     assert codes(robots("check", files[2], "--format", "json")) == ["misspelt-field"]
     assert robots("check", files[1]).returncode == 0
     assert robots("check", files[1], "--fail-on", "warning").returncode == 1
     run = robots("check", files[2], "--format", "json", "--ignore", "misspelt-field")
     assert codes(run) == ["wildcard", "redundant-star"]
-    (tmp_path / "other.cfg").write_text("[check]\nselect = wildcard\n")
+    (tmp_path / "other.cfg").write_text("[mandelbot]\nselect = wildcard\n")
     run = robots("check", files[2], "--format", "json", "--config", "other.cfg")
     assert codes(run) == ["wildcard"]
 
@@ -141,7 +140,7 @@ def test_the_file_is_found_from_below_and_not_above_the_repository(
     forked, files, tmp_path
 ):
     """As linters do it."""
-    (tmp_path / ".robots-check.cfg").write_text("[check]\nignore = note\n")
+    (tmp_path / ".mandelbot.cfg").write_text("[mandelbot]\nignore = note\n")
     below = tmp_path / "wrong"
     assert codes(forked.run(below, "check", "robots.txt", "--format", "json")) == [
         "misspelt-field"
@@ -154,30 +153,33 @@ def test_the_file_is_found_from_below_and_not_above_the_repository(
     ("text", "said"),
     [
         (
-            "[check]\nignore = wildcrad\n",
+            "[mandelbot]\nignore = wildcrad\n",
             "ignore: there is no finding wildcrad: wildcard is meant",
         ),
-        ("[check]\nfail-on = never\n", "fail-on: never is not error, warning"),
-        ("[check]\nfail_on = error\n", "fail_on is not one of select, ignore, fail-on"),
-        ("[lint]\nignore = note\n", "there is no section lint, only check"),
+        ("[mandelbot]\nfail-on = never\n", "fail-on: never is not error, warning"),
+        (
+            "[mandelbot]\nfail_on = error\n",
+            "fail_on is not one of select, ignore, fail-on",
+        ),
+        ("[lint]\nignore = note\n", "there is no section lint, only mandelbot"),
         ("ignore = note\n", "File contains no section headers."),
     ],
 )
 def test_invalid_choices_are_reported(robots, files, tmp_path, text, said):
     """With the file that it is in; a typing error must not let errors through."""
-    (tmp_path / ".robots-check.cfg").write_text(text)
+    (tmp_path / ".mandelbot.cfg").write_text(text)
     run = robots("check", files[0])
     assert (run.returncode, run.stdout) == (2, b"")
     assert said in run.stderr.decode()
-    assert ".robots-check.cfg" in run.stderr.decode()
+    assert ".mandelbot.cfg" in run.stderr.decode()
 
 
 CHOICES = {
-    "pyproject.toml": '[tool.robots-check]\nignore = ["note"]\nfail-on = "error"\n',
+    "pyproject.toml": '[tool.mandelbot]\nignore = ["note"]\nfail-on = "error"\n',
     "setup.cfg": (
-        "[metadata]\nname = x\n[robots-check]\nignore = note\nfail-on = error\n"
+        "[metadata]\nname = x\n[mandelbot]\nignore = note\nfail-on = error\n"
     ),
-    ".robots-check.cfg": "[check]\nignore = note\nfail-on = error\n",
+    ".mandelbot.cfg": "[mandelbot]\nignore = note\nfail-on = error\n",
 }
 needs_toml = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="Python 3.10 reads no TOML"
@@ -206,7 +208,7 @@ def test_a_configuration_file_without_choices_is_skipped(robots, files, tmp_path
     (tmp_path / "pyproject.toml").write_text("[project\n")
     assert robots("check", files[0]).returncode == 0
     (tmp_path / "pyproject.toml").write_text(
-        "[tool.robots-check]\nignore = ['wildcrad']\n"
+        "[tool.mandelbot]\nignore = ['wildcrad']\n"
     )
     said = robots("check", files[0]).stderr.decode()
     assert (
@@ -225,13 +227,13 @@ def test_comments_suppress_findings(robots, tmp_path):
         codes(robots("check", "robots.txt", "--format", "json"))
         == ["misspelt-field"] * 2
     )
-    one = slips.format(" # robots: ignore misspelt-field")
+    one = slips.format(" # mandelbot: ignore misspelt-field")
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{one}")
     report = json.loads(robots("check", "robots.txt", "--format", "json").stdout)
     assert [(found["code"], found["line"]) for found in report["findings"]] == [
         ("misspelt-field", 4)
     ]
-    every = "# robots: ignore wildcard, misspelt-field\n" + slips.format("")
+    every = "# mandelbot: ignore wildcard, misspelt-field\n" + slips.format("")
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{every}")
     assert (
         robots("check", "robots.txt").stdout
@@ -351,7 +353,7 @@ def test_environment_sets_colours_and_columns(robots, files):
 
 
 def hook():
-    """Return the fields of the definition, which is a list of one mapping of strings."""
+    """Return the fields of the definition, a list of one mapping of strings."""
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     fields = re.findall(r"^(?:- |  )([a-z_]+): (.+)$", text, re.MULTILINE)
     return {name: value.strip("'\"") for name, value in fields}
@@ -380,9 +382,9 @@ def test_the_pre_commit_hook_checks_what_is_committed(robots, files, tmp_path):
     taken = [name for name in named if re.search(told["files"], name)]
     assert taken == [*files, "robots.txt"]
     program, *arguments = shlex.split(told["entry"])
-    assert program == "python"
+    assert program == "mandelbot"
     for taken, code in ((files[:1], 0), (files, 3)):
-        command = [sys.executable, *arguments, *taken]
+        command = [sys.executable, "-m", program, *arguments, *taken]
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
         assert run.returncode == code
 
@@ -416,12 +418,12 @@ def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path
 WITHOUT_SCRAPY = """
 import resource, sys, sysconfig
 site = sysconfig.get_paths()["purelib"]
-from scrapy_mandelbot.robots.__main__ import main
+from mandelbot.cli.verbs import main
 code = main(["check", "wrong/robots.txt", "--full"])
 seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 loaded = {name.partition(".")[0] for name, one in sys.modules.items()
           if (getattr(one, "__file__", None) or "").startswith(site)}
-print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
+print(code, seconds, *sorted(loaded - {"mandelbot"}))
 """
 
 
@@ -435,9 +437,7 @@ def test_the_hook_needs_three_packages_and_starts_in_0_6_s(files, tmp_path):
         command, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     code, seconds, *loaded = run.stdout.splitlines()[-1].split()
-    installed = re.search(
-        r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE
-    )[1]
+    installed = re.search(r"brings three small packages, ``(.*)``", PAGE)[1]
     # How it is installed here, and what these bring themselves.
     own = {"__editable___", "_distutils_hack", "typing_extensions"}
     needed = {name for name in loaded if not any(name.startswith(one) for one in own)}

@@ -8,11 +8,10 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.cli.output.rules_in_force import MOST_NAMED
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS
 from webs import Answer
-
-from scrapy_mandelbot.commands.output.rules_in_force import MOST_NAMED
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 
 BODY = b"""\
 User-agent: *
@@ -40,7 +39,7 @@ def listed(run):
 @pytest.mark.parametrize("verb", ["explain", "compare"])
 @pytest.mark.parametrize("form", [[], ["--format", "table"]], ids=["default", "table"])
 def test_of_several_urls_each_has_a_line(robots, file, verb, form):
-    """A head, the verdicts with the lines that decided, and how many there are of each."""
+    """A head, the verdicts with the deciding lines, and how many there are of each."""
     run = robots(verb, "--urls", "urls.txt", "--file", "robots.txt", *form)
     assert run.returncode == 1
     expected = {
@@ -190,7 +189,9 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
     text = robots(
         "explain", "/private/x", "--robots", "--file", "robots.txt"
     ).stdout.decode()
-    assert f"\n{len(names)} verdicts: {len(names)} forbidden\n" in text
+    tokens = len(TOKENS)  # names that fetch nothing: their use is refused
+    forbidden = f"{len(names) - tokens} forbidden, {tokens} disallowed"
+    assert f"\n{len(names)} verdicts: {forbidden}\n" in text
     assert "any other" in text
     assert "GPTBot" in text
 

@@ -15,15 +15,15 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.utils
 import pytest
+from mandelbot.cli.output import sitemaps_report as sitemaps
+from mandelbot.cli.output.fix_report import corrected
+from mandelbot.cli.output.rules_in_force import Rules
+from mandelbot.fix import normalize, prove
 from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.commands.output.fix_report import corrected
-from scrapy_mandelbot.commands.output.rules_in_force import Rules
-from scrapy_mandelbot.robots.fix import correct, prove
+from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -150,16 +150,14 @@ def test_the_page_names_all_of_the_json(run, verb):
     assert found - rule == told_of(verb)
 
 
-def test_the_page_names_all_of_the_json_of_fix_and_normalize():
+def test_the_page_names_all_of_the_json_of_normalize():
     """As above."""
-    edited = correct(b"User-agent: *\nDisalow: /a\n")
+    normal = normalize(b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n")
     differs = prove(BODY.encode(), "Sitemap: a\n")
     reports = [
-        corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))
+        corrected(Rules("x"), one) for one in (normal, normal._replace(proof=differs))
     ]
-    assert (
-        fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
-    )
+    assert fields_of(reports[0]) <= fields_of(reports[1]) == told_of("normalize")
 
 
 def test_the_page_names_all_of_the_json_of_sitemaps():

@@ -1,4 +1,4 @@
-"""``scrapy robots sitemaps`` and ``cache``: what files cite, and what is kept of them."""
+"""``scrapy robots sitemaps`` and ``cache``: what files cite, and what is stored."""
 
 from __future__ import annotations
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.cli import verbs as library
+from mandelbot.cli.invocation import DEFAULTS
 from scrapy.settings import Settings
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
 from scrapy_mandelbot.commands import robots as command
-from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.commands.invocation import WITHOUT_PROJECT
+from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.settings.config import Config
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +56,9 @@ def test_importing_the_command_loads_no_other_module():
 def test_without_scrapy_the_defaults_are_those_of_the_settings():
     """They are written down twice, as the second door must not import Scrapy."""
     config = Config.from_settings(Settings())
-    assert {name: getattr(config, name) for name in WITHOUT_PROJECT} == {
-        **WITHOUT_PROJECT,
-        "pause_statuses": frozenset(WITHOUT_PROJECT["pause_statuses"]),
+    assert {name: getattr(config, name) for name in DEFAULTS} == {
+        **DEFAULTS,
+        "pause_statuses": frozenset(DEFAULTS["pause_statuses"]),
     }
 
 
@@ -131,16 +132,19 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
     [
         (["chekc", "x"], "unknown command 'chekc': did you mean check?"),
         (["check"], "the following arguments are required: FILE|FOLDER|URL|-"),
-        (["fix", "a", "b"], "unrecognized arguments: b"),
+        (["normalize", "a", "b"], "unrecognized arguments: b"),
         (["check", "a", "--robots"], "unrecognized arguments: --robots"),
         (["check", "a", "--changes"], "unrecognized arguments: --changes"),
         (
             ["explain", "/a", "--ignore", "note"],
             "unrecognized arguments: --ignore note",
         ),
-        (["fix", "a", "--fail-on", "error"], "unrecognized arguments: --fail-on error"),
+        (
+            ["normalize", "a", "--fail-on", "error"],
+            "unrecognized arguments: --fail-on error",
+        ),
         (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
-        (["fix", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
+        (["normalize", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
         (["check", "a", "--format", "table"], "invalid choice: 'table'"),
         (
             ["explain", "/a", "--robots", "--agent", "x"],
@@ -152,7 +156,7 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
         ),
         (["check", "a", "--diff"], "unrecognized arguments: --diff"),
         (
-            ["fix", "a", "--dialekt", "google"],
+            ["normalize", "a", "--dialekt", "google"],
             "unrecognized arguments: --dialekt google",
         ),
         (
@@ -206,7 +210,7 @@ def test_no_arguments_get_the_help(robots):
             ),
         ),
         (["check", "."], ".: there is no robots.txt in it"),
-        (["fix", "x" * 300], f"{'x' * 300}: file name too long"),
+        (["normalize", "x" * 300], f"{'x' * 300}: file name too long"),
         (["explain", "/a", "--file", "nowhere"], "nowhere: no such file or directory"),
         (
             ["explain", "/a"],
@@ -240,7 +244,7 @@ def test_unavailable_input_is_a_one_line_error(robots, arguments, line):
     assert said.startswith(f"scrapy robots: {line}")
 
 
-@pytest.mark.parametrize("verb", ["check", "fix"])
+@pytest.mark.parametrize("verb", ["check", "normalize"])
 def test_invalid_project_settings_are_reported(robots, project, verb):
     """Which setting it is, and what it takes, without a traceback."""
     project.write_text(
@@ -252,7 +256,9 @@ def test_invalid_project_settings_are_reported(robots, project, verb):
     assert "MANDELBOT_LIMITS[\"robots_timeout\"] = 'slow': it takes " in said
 
 
-@pytest.mark.parametrize("verb", ["check", "fix", "explain", "compare", "sitemaps"])
+@pytest.mark.parametrize(
+    "verb", ["check", "normalize", "explain", "compare", "sitemaps"]
+)
 def test_json_has_a_version_and_says_the_exit_code(robots, verb):
     """One object on standard output, and nothing on standard error."""
     about = ["/a", "--file", "-"] if verb in {"explain", "compare"} else ["-"]
@@ -275,9 +281,7 @@ def test_a_closed_pipe_ends_the_output(tmp_path):
     (tmp_path / "robots.txt").write_bytes(
         b"User-agent: *\n" + b"Disallow: /x y\n" * 2000
     )
-    shell = (
-        f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
-    )
+    shell = f"'{sys.executable}' -m scrapy robots normalize robots.txt --format json | head -c 10"
     run = subprocess.run(
         shell, shell=True, cwd=tmp_path, capture_output=True, check=True
     )
@@ -320,14 +324,14 @@ def test_a_misspelt_verb_gets_a_suggestion(robots, word, meant):
 
 WITHOUT_SCRAPY = """
 import sys
-from scrapy_mandelbot.robots.__main__ import main
+from mandelbot.cli.verbs import main
 code = main(sys.argv[1:])
 sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
 """
 
 
 def without_scrapy(tmp_path, *arguments):
-    """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
+    """Run ``python -m mandelbot``; exit code 9: it imported Scrapy."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
     return subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False
@@ -345,7 +349,7 @@ def without_scrapy(tmp_path, *arguments):
 )
 @ensureDeferred
 async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, says):
-    """By ``python -m scrapy_mandelbot.robots``, with an agent of its own."""
+    """By ``python -m mandelbot``, with an agent of its own."""
     web = webs()
     body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
     web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})
@@ -356,14 +360,14 @@ async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, 
     run = await deferToThread(without_scrapy, tmp_path, *called)
     assert (run.returncode, run.stderr) == (code, "")
     assert says in run.stdout
-    assert web.hits[0].headers["user-agent"].startswith("scrapy-mandelbot/")
+    assert web.hits[0].headers["user-agent"].startswith("mandelbot/")
 
 
 def test_python_m_has_the_verbs_that_need_no_project(tmp_path):
     """And says which they are."""
     run = without_scrapy(tmp_path, "--help")
     listed = re.findall(r"^  (\w+) +\S", run.stdout, re.MULTILINE)
-    assert listed == [name for name, verb in VERBS.items() if not verb.needs_project]
+    assert listed == list(library.VERBS)
     run = without_scrapy(tmp_path, "job", "crawls/shop-1")
     assert (run.returncode, run.stdout) == (2, "")
-    assert "invalid choice: 'job'" in run.stderr
+    assert "unknown command 'job'" in run.stderr

@@ -16,11 +16,10 @@ from importlib import import_module
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.answers import outcome
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer, later
 from wildwebs import WildWeb
-
-from scrapy_mandelbot.politeness import outcome
 
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
 HALF = RULES[:-8]  # cut within a rule, which would close all pages
@@ -121,7 +120,9 @@ def asked_pages(web) -> set[str]:
 @pytest.mark.usefixtures("loop_is_turned")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
-async def test_half_a_file_says_nothing(web, handler, shape):
+async def test_a_truncated_robots_txt_pauses_the_site_until_it_is_whole(
+    web, handler, shape
+):
     """The site pauses, and nothing is asked of it, until the whole file has come."""
     web.wild, web.wild_times = partial(broken, shape), 2
     result = await crawl(LinksSpider, QUICK | handler, start_urls=[web.url + "/"])

@@ -13,13 +13,13 @@ from contextlib import closing
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind
+from mandelbot.formatting import clock_time
 from scrapy import signals as scrapy_signals
 from scrapy.spiders import SitemapSpider
 from webs import Answer
 
-from scrapy_mandelbot import OutcomeKind
 from scrapy_mandelbot.fetching.requesting import IMPOSSIBLE_PATH
-from scrapy_mandelbot.robots.formatting import clock_time
 
 pytestmark = pytest.mark.slow
 
@@ -231,7 +231,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     (fetched,) = second.signals("robots_fetched")
     assert fetched["outcome"].kind is OutcomeKind.RULES
     assert fetched["robots"].sitemaps == ("/map.xml",)
-    told = f"{web.url}: robots.txt: {status}, the last good copy stays in use: from "
+    told = f"{web.url}/robots.txt: {status}, the last good copy stays in use: from "
     warnings = [line for line in second.logged(told) if "next attempt at" in line]
     assert len(warnings) == 1
 
@@ -266,7 +266,7 @@ async def test_mandelbot_5xx_that_means_404_is_found_out(webs, kept, status):
     assert web.asked("/robots.txt") == 3
     assert web.asked(IMPOSSIBLE_PATH) == 1
     assert first.stats["mandelbot/robots/misreported_5xx"] == 1
-    told = f"{web.url}: robots.txt: {status}, said of every missing page"
+    told = f"{web.url}/robots.txt: {status}, said of every missing page"
     assert len(first.logged(told)) == 1
     assert second.logged(told) == []
 

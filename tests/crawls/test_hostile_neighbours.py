@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 from crawling import LinksSpider, ensureDeferred
 from crawling import crawl as crawl_here
+from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.decider import Decider
+from mandelbot.robotstxt.index import DecidingRules
 from webs import Answer, site
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.decider import Decider
-from scrapy_mandelbot.robots.robotstxt.index import DecidingRules
 
 HOSTILE = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
 PAGES = 150

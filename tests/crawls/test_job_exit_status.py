@@ -55,6 +55,71 @@ def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, forked, fail
         assert f"Spider closed ({fails or 'finished'})" in run.stderr.decode()
 
 
+ENDS = """
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import scrapy
+
+
+class Answers(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        is_rules = self.path == "/robots.txt"
+        self.send_response(200 if is_rules or self.path == "/" else 503)
+        self.end_headers()
+        self.wfile.write(b"User-agent: *\\nDisallow: RULE" if is_rules else b"page")
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+Thread(target=server.serve_forever, daemon=True).start()
+
+
+class EndingSpider(scrapy.Spider):
+    name = "ending"
+    start_urls = [f"http://127.0.0.1:{server.server_port}/"]
+    custom_settings = {
+        "ADDONS": {"scrapy_mandelbot.Addon": 500},
+        "MANDELBOT_STORE": "memory",
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 0.1, "total": 0.1},
+    }
+
+    def parse(self, response):
+        yield response.follow("/down")
+"""
+ENDING_PROCESS = PROCESS.replace("FailingSpider", "EndingSpider")
+
+
+@pytest.mark.parametrize(
+    ("rule", "named", "fails"),
+    [
+        ("", "", False),
+        ("", "lost", True),
+        ("", "forbidden,left", False),
+        ("/", "lost", False),
+        ("/", "lost,forbidden", True),
+    ],
+)
+def test_a_project_says_which_ends_are_failures(tmp_path, forked, rule, named, fails):
+    """By the exit status, and by ``bootstrap_failed``; the last line says why."""
+    text = ENDS.replace("RULE", rule)
+    setting = f"MANDELBOT_EXIT_STATUS={named}"
+    (tmp_path / "spider.py").write_text(text)
+    command = ["scrapy", "runspider", "spider.py", "-s", setting]
+    run = forked.program(tmp_path, *command)
+    assert run.returncode == (1 if fails else 0), run.stderr.decode()
+    assert (b"Exit status 1: MANDELBOT_EXIT_STATUS names" in run.stderr) == fails
+    process = ENDING_PROCESS.replace(
+        "CrawlerProcess()", f"CrawlerProcess({{'MANDELBOT_EXIT_STATUS': {named!r}}})"
+    )
+    (tmp_path / "process.py").write_text(text + process)
+    run = forked.program(tmp_path, "process.py")
+    assert run.returncode == (3 if fails else 0), run.stderr.decode()
+
+
 def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
     """As one of another version: no traceback follows."""
     (tmp_path / "spider.py").write_text(SPIDER.replace("FAILS", "''"))
@@ -81,4 +146,4 @@ def test_the_page_on_services_has_every_reason_and_its_exit_status():
     jobs = {
         f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")
     }
-    assert failed == {*jobs, "ledger_not_saved"}
+    assert failed == jobs

@@ -447,7 +447,7 @@ async def test_requests_that_nobody_can_read_are_set_aside(
     assert len(result.logged("A request of ")) == 1
     assert len(result.logged("30 requests of the job could not be restored")) == 1
     worker = Worker(redis_server.url, name="links")
-    ((why, count),) = worker.server.aside()[web.url].items()
+    ((why, count),) = worker.server.view().aside()[web.url].items()
     assert (why[:17], count) == ("it cannot be read", 30)
     worker.leave()
 
@@ -484,7 +484,7 @@ async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
     assert len(web.statuses()) == before
     assert result.stats["mandelbot/job/unreadable"] > 0
     worker = Worker(settings["MANDELBOT_JOB"], name="links")
-    assert [*worker.server.requeue("")] == [web.url]
+    assert [*worker.server.view().requeue("")] == [web.url]
     worker.leave()
     again = await crawl(LinksSpider, settings)
     assert again.stats["finish_reason"] == "finished"

@@ -198,7 +198,7 @@ def count_receivers(
                 ours = [
                     one
                     for one, _ in results
-                    if one.__module__.startswith("scrapy_mandelbot")
+                    if one.__module__.startswith(("mandelbot", "scrapy_mandelbot"))
                 ]
                 calls[names[signal]] += len(ours)
                 calls["chunks"] += signal is scrapy_signals.bytes_received

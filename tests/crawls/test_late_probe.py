@@ -64,7 +64,7 @@ def test_a_site_that_always_takes_long_gets_no_second_probe_so_soon():
     flight = Flight(Request("http://slow.example/"), slow)
     slow.refused(flight, b"", Refusal(0.0, "503"))
     assert late_at(slow, slow.pause) == inf
-    slow.hand_out(flight, 2.0, as_scout=False)
+    slow.handed_out(flight, 2.0, as_scout=False)
     assert late_at(slow, slow.pause) == 12.0
     slow.well_way = ({}, {"download_latency": 5.0})
     assert late_at(slow, slow.pause) == 17.0

@@ -58,7 +58,9 @@ async def test_no_redirect_of_robots_txt_leads_inside(internet, target):
 
 
 @ensureDeferred
-async def test_a_redirect_leads_inside_where_the_project_says_so(internet):
+async def test_a_redirect_to_a_private_host_is_followed_if_the_project_allows_it(
+    internet,
+):
     """The limit "private_hosts": its public names are its own."""
     location = {"Location": f"{INSIDE}/rules.txt"}
     internet.pages[f"{PUBLIC}/robots.txt"] = Answer(b"", 301, location)

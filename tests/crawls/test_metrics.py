@@ -17,7 +17,7 @@ from webs import Closed, site
 
 from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report import metrics
+from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 
 pytest.importorskip("opentelemetry.exporter.prometheus")
@@ -40,7 +40,7 @@ class Scraping(LinksSpider):
         Crawl.of(self.crawler).clock.call_later(0, self.scrape)
 
     def scrape(self):
-        (exported,) = metrics.at_addresses.values()
+        (exported,) = exporting.at_addresses.values()
         with urllib.request.urlopen(exported.url, timeout=10) as answer:
             text = answer.read().decode()
         self.scraped.append(
@@ -89,7 +89,7 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
     assert value("pause_duration_seconds_bucket", resumed, le="10.0", **of_site) == 0
     assert value("pause_duration_seconds_bucket", resumed, le="60.0", **of_site) == 1
     assert value("pause_duration_seconds_bucket", resumed, le="900.0", **of_site) == 1
-    assert metrics.at_addresses == {}, "it is served no longer than the crawl takes"
+    assert exporting.at_addresses == {}, "it is served no longer than the crawl takes"
     (line,) = result.logged("Metrics for Prometheus are at http://127.0.0.1:")
     assert line.endswith("/metrics")
     assert len(result.items) == 21
@@ -121,7 +121,7 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
     monkeypatch.setattr("opentelemetry.metrics.get_meter", provider.get_meter)
-    monkeypatch.setattr(metrics, "at_addresses", {})
+    monkeypatch.setattr(exporting, "at_addresses", {})
     web = site(webs, 3)
     for _ in range(2):
         await crawl(
@@ -144,10 +144,10 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
 def serve(monkeypatch):
     """Return what serves metrics at an address, and gives the port."""
     served = []
-    monkeypatch.setattr(metrics, "at_addresses", {})
+    monkeypatch.setattr(exporting, "at_addresses", {})
 
     def start(address):
-        served.append(metrics.exported_at(address))
+        served.append(exporting.exported_at(address))
         return urlsplit(served[-1].url).port
 
     yield start
@@ -196,15 +196,17 @@ def test_a_web_page_cannot_read_them_by_dns_rebinding(
 ):
     """At a loopback address the Host header must name it; elsewhere it is free."""
     bound = given if given == "0.0.0.0" else "127.0.0.1"
-    found = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (bound, 0))
-    monkeypatch.setattr(metrics, "getaddrinfo", lambda *_args, **_options: [found])
+    monkeypatch.setattr(
+        "prometheus_client.exposition._get_best_family",
+        lambda *_: (socket.AF_INET, bound),
+    )
     port = serve(f"{given}:0")
     assert status_for(port, host and host.format(port=port)) == status
 
 
 def test_an_idle_connection_ends(serve, monkeypatch, capfd):
     """Whether it sends nothing, or part of a request; without a traceback."""
-    monkeypatch.setattr(metrics, "_LONGEST_IDLE", 0.05)
+    monkeypatch.setattr(exporting, "_LONGEST_IDLE", 0.05)
     port = serve("127.0.0.1:0")
     for sent in b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n":
         with connected(port) as connection:
@@ -215,7 +217,7 @@ def test_an_idle_connection_ends(serve, monkeypatch, capfd):
 
 def test_only_so_many_connections_are_open(serve, monkeypatch):
     """Further ones are closed at once, until one of them ends."""
-    monkeypatch.setattr(metrics, "_MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(exporting, "_MOST_CONNECTIONS", 3)
     port = serve("127.0.0.1:0")
     with ExitStack() as stack:
         first, *_ = [stack.enter_context(connected(port)) for _ in range(3)]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
@@ -18,8 +20,6 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:

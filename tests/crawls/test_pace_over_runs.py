@@ -152,9 +152,8 @@ async def test_nobody_waits_longer_than_is_asked_for_now(  # noqa: PLR0917 -- fi
 
 
 @ensureDeferred
-async def test_what_was_sent_is_kept_before_it_is_answered(web, store, monkeypatch):
-    """With what is written anyway, once a second: a kill -9 loses one second."""
-    monkeypatch.setattr("scrapy_mandelbot.store.sqlite._SAVE_AFTER", 0.0)
+async def test_a_turn_is_in_the_file_before_the_page_is_answered(web, store):
+    """A kill -9 loses none of it."""
     kept = []
 
     def look() -> None:

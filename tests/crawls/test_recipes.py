@@ -110,6 +110,40 @@ async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs)
 
 
 @TURNED
+@pytest.mark.parametrize("is_expired", [False, True])
+@ensureDeferred
+async def test_a_resumed_crawl_is_logged_in(recipe, webs, is_expired):
+    """From its first page on, and anew where the session has expired meanwhile."""
+    web = webs()
+    sessions = []
+
+    def log_in(request):
+        assert request.method == b"POST"
+        sessions.append(f"{len(sessions)}")
+        return Answer(headers={"Set-Cookie": f"session={sessions[-1]}"})
+
+    def page_of_members(request):
+        is_known = (request.getCookie(b"session") or b"").decode() in sessions
+        return html(*links) if is_known else Answer(status=403)
+
+    links = [f"/{number}" for number in range(12)]
+    web.pages["/login"] = log_in
+    web.pages |= dict.fromkeys(["/list", *links], page_of_members)
+    login = recipe("login", members=web.url)
+    settings = {**login.settings(), "JOBDIR": "jobs/members", "CONCURRENT_REQUESTS": 1}
+    spider = login.spider("members")
+    first = await crawl(spider, {**settings, "CLOSESPIDER_ITEMCOUNT": 5})
+    if is_expired:
+        sessions[:] = ["gone"]
+    second = await crawl(spider, settings)
+    assert second.stats["finish_reason"] == "finished"
+    assert web.asked("/login") == 2
+    assert 403 not in web.statuses()
+    urls = first.urls() + second.urls()
+    assert sorted(urls) == sorted(web.url + path for path in ["/list", *links])
+
+
+@TURNED
 @ensureDeferred
 async def test_one_long_nightly_run_waits(recipe, webs):
     """Within the three hours it gets all, and holds no request back."""
@@ -343,28 +377,37 @@ async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_pat
 @TURNED
 @ensureDeferred
 async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path):
-    """Pages that a file refuses are not asked for, those that refuse give nothing; all
-    is noted.
-    """
+    """Refused pages are not fetched or give no items, and each decision is a line."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(
         b"User-agent: *\nContent-Usage: /page/0 train-ai=n\n"
     )
     web.pages["/page/1"].headers["TDM-Reservation"] = "1"
     texts = recipe("training", texts=web.url)
+    texts.module("decisions")
     run = await crawl(texts.spider("texts"), texts.settings())
     assert run.urls() == [f"{web.url}/", f"{web.url}/page/2"]
     assert web.asked("/page/0") == 0
     assert len(run.logged("Not taken: ")) == 2
-    noted = re.findall(r'"event":"(\w+)"', (tmp_path / "ledger.jsonl").read_text())
-    assert sorted(noted) == [*["fetched"] * 3, *["items"] * 3, "not_fetched"]
+    lines = (tmp_path / "decisions.jsonl").read_text().splitlines()
+    written = [json.loads(line) for line in lines]
+    header = "train-ai disallowed by tdm-reservation: 1 (header)"
+    rule = (
+        "train-ai disallowed by Content-Usage: /page/0 train-ai=n (robots.txt line 2)"
+    )
+    assert Counter((one["event"], one["statement"]) for one in written) == {
+        ("fetched", "None"): 2,
+        ("fetched", header): 1,
+        ("item dropped", header): 1,
+        ("not fetched", rule): 1,
+    }
     (shown,) = re.findall(r"    (grep .*)", page("recipes/training"))
     shown = shown.replace("https://texts.example.com/poem", f"{web.url}/page/2")
     _, _, wanted, file = shlex.split(shown)
     found = [
         line for line in (tmp_path / file).read_text().splitlines() if wanted in line
     ]
-    assert [json.loads(line)["event"] for line in found] == ["fetched", "items"]
+    assert [json.loads(line)["event"] for line in found] == ["fetched"]
 
 
 @ensureDeferred

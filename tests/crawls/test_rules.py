@@ -7,16 +7,15 @@ from itertools import count
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.outcome import Failure
 from scrapy.http import TextResponse
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from webs import Answer, html
-
-from scrapy_mandelbot import OutcomeKind
-from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

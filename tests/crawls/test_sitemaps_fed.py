@@ -43,7 +43,7 @@ async def test_entries_wait_on_disk(webs):
 @ensureDeferred
 async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
     """A crawl that is faster than the reading waits for the rest."""
-    monkeypatch.setattr("scrapy_mandelbot.robots.sitemaps.reader._STEP", 1)
+    monkeypatch.setattr("mandelbot.sitemaps.reader._STEP", 1)
     web = shop(webs, 30, "/sitemap.xml")
     web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])

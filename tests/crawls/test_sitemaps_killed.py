@@ -106,7 +106,7 @@ async def test_a_commit_while_entries_are_fed_passes_none_over(
 ):
     """An entry counts as fed when its request is in the job, and no sooner."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 0)
-    monkeypatch.setattr("scrapy_mandelbot.job.job.AT_ONCE", 1)
+    monkeypatch.setattr("scrapy_mandelbot.job.saves.AT_ONCE", 1)
     spiders, commit = [], SqliteJob.commit
 
     class Opened(Noting):

@@ -13,18 +13,18 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.cli.output import TerminalStyle, check_report, fix_report
+from mandelbot.cli.output.rules_in_force import Rules
+from mandelbot.findings import FINDINGS, lint
+from mandelbot.fix import READERS, named, normalize
+from mandelbot.fix.effects import PROTEGO
+from mandelbot.fix.questions import SITE, probes
+from mandelbot.formatting import duration
+from mandelbot.robotstxt import RobotsTxt
 from webs import Answer, Closed, html, site
 
-from scrapy_mandelbot.commands.output import TerminalStyle, check_report, fix_report
-from scrapy_mandelbot.commands.output.rules_in_force import Rules
-from scrapy_mandelbot.robots.fix import READERS, correct, normalize
-from scrapy_mandelbot.robots.fix.questions import SITE, probes
-from scrapy_mandelbot.robots.formatting import duration
-from scrapy_mandelbot.robots.lint import FINDINGS, lint
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-
 STAR = "User-agent: *\n"
-TODAY = ("mandelbot", "rfc9309", "google", "protego")
+TODAY = ("mandelbot", "rfc9309", "google", PROTEGO)
 """The readers of "may fetch": those in use that follow RFC 9309."""
 
 FILES = [
@@ -242,63 +242,44 @@ CHANGE = re.compile(
 
 
 @pytest.mark.parametrize("number", range(len(FILES)))
-def test_fix_and_normalize_say_what_the_readers_do(number, compared):
+def test_normalize_says_what_the_readers_do(number, compared):
     """Which lines become what, what closes to whom, how many decisions and readers are
     compared.
     """
     text = FILES[number]
     body = text.encode()
-    for correction, is_fix in ((correct(body), True), (normalize(body), False)):
-        after = correction.text.encode()
-        before_lines, after_lines = body.splitlines(), correction.text.splitlines()
-        for remark in fix_report.corrected(Rules("x", body), correction)["remarks"]:
-            edit = re.match(
-                r"line (\d+): (.*) becomes (.*?)( is left out: it (.*))?$", remark
+    correction = normalize(body)
+    after = correction.text.encode()
+    for remark in fix_report.corrected(Rules("x", body), correction)["remarks"]:
+        if CHANGE.match(remark):
+            _changes(remark, body, after, compared)
+        elif "decisions compared" in remark:
+            told = re.match(r"verified: ([\d,]+) .* as read by (.*)", remark)
+            decisions = sum(one.decisions for one in correction.effects)
+            compared(remark, told and int(told[1].replace(",", "")), decisions)
+            compared(remark, told[2], named(READERS))
+            asked = about(text)
+            was, is_now = decide(body, *asked), decide(after, *asked)
+            assert not any(
+                now and not then
+                for name in was.keys() & is_now.keys()
+                for then, now in zip(was[name], is_now[name], strict=True)
             )
-            if edit and is_fix:
-                line = before_lines[int(edit[1]) - 1].decode("utf-8", "replace").strip()
-                compared(
-                    remark, edit[2].removeprefix("\\ufeff"), line.removeprefix("\ufeff")
-                )
-                parts = edit[3].split(" and ")
-                assert all(part in after_lines for part in parts) is not bool(edit[4])
-                if edit[4]:
-                    octets = [*before_lines]
-                    octets[int(edit[1]) - 1] = "\n".join(parts).encode()
-                    _changes(edit[5], body, b"\n".join(octets), compared)
-            elif CHANGE.match(remark):
-                _changes(remark, body, after, compared)
-            elif "readers compared" in remark:
-                told = re.match(
-                    r"verified: nothing opens, ([\d,]+) .* of (\d+) readers", remark
-                )
-                decisions = sum(one.decisions for one in correction.effects)
-                compared(remark, told and int(told[1].replace(",", "")), decisions)
-                compared(remark, int(told[2]), len(READERS))
-                asked = about(text)
-                was, is_now = decide(body, *asked), decide(after, *asked)
-                assert not any(
-                    now and not then
-                    for name in was.keys() & is_now.keys()
-                    for then, now in zip(was[name], is_now[name], strict=True)
-                )
-            elif "decisions unchanged" in remark:
-                asked = about(text)
-                compared(
-                    remark,
-                    decide(body, *asked)["mandelbot"],
-                    decide(after, *asked)["mandelbot"],
-                )
+        elif "decisions unchanged" in remark:
+            asked = about(text)
+            compared(
+                remark,
+                decide(body, *asked)["mandelbot"],
+                decide(after, *asked)["mandelbot"],
+            )
 
 
 def _changes(sentence, before, after, compared):
     does, path, agent, readers, _ = CHANGE.match(sentence).groups()
-    names = [*READERS] if readers == "all readers" else readers.rstrip(".").split(", ")
-    if "urllib.robotparser before 3.13.14" in readers:
-        names = [
-            one if one != "urllib.robotparser before 3.13" else f"{one}.14"
-            for one in names
-        ]
+    names = [name for name in READERS if name in re.split(", |; | ", readers)]
+    names += [name for name in READERS if " " in name and name in readers]
+    if readers == "all readers":
+        names = [*READERS]
     agent = "zz" if agent == "others" else agent
     was, is_now = (decide(body, [path], [agent]) for body in (before, after))
     changed = {

@@ -106,6 +106,44 @@ async def test_a_host_that_refuses_connections_is_unreachable(webs, tmp_path):
 
 
 @ensureDeferred
+async def test_a_site_that_forbids_all_requests_is_named(webs, tmp_path):
+    """In verdict, table, report and page, before sites that are well."""
+    well, shut = site(webs, 3), site(webs, 3, "127.0.0.2")
+    shut.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+    path = tmp_path / "report.html"
+    urls = [well.url + "/", shut.url + "/", shut.url + "/page/1"]
+    result = await crawl(
+        FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
+    )
+    (line,) = result.logged("Finished after")
+    assert f" 1 site forbade all requests, such as {shut.url}." in line
+    (table,) = result.logged("What happened at the sites:")
+    assert table.splitlines()[2].startswith(shut.url)
+    assert table.splitlines()[2].endswith("forbidden")
+    first, second = json.loads(path.with_suffix(".json").read_text())["sites"]
+    assert (first["site"], first["state"]) == (shut.url, "forbidden")
+    assert (second["site"], second["state"]) == (well.url, "well")
+    text = f"1 site forbade all requests by robots.txt, such as {shut.url}."
+    assert text in path.read_text()
+
+
+@ensureDeferred
+async def test_a_site_that_forbids_some_requests_is_well(webs, tmp_path):
+    """As is one whose forbidden page is beside a page that answers 404."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page\n")
+    web.pages["/"] = Answer(b"", 404)
+    path = tmp_path / "report.json"
+    result = await crawl(
+        FailuresSpider,
+        {"MANDELBOT_REPORT": str(path), "HTTPERROR_ALLOW_ALL": True},
+        start_urls=[web.url + "/", web.url + "/page/1"],
+    )
+    assert json.loads(path.read_text())["sites"][0]["state"] == "well"
+    assert "forbade" not in result.logged("Finished after")[0]
+
+
+@ensureDeferred
 async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_path):
     """In the log, the status, the end table and the report: its requests stay in the
     job.

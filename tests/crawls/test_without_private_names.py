@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 from webs import site
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.job.salvage import JobLock
+from scrapy_mandelbot.job.job_lock import JobLock
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -39,6 +39,7 @@ ENGINE_NAMES = [
     "downloader.per_slot_settings",
     "downloader.total_concurrency",
     "downloader.get_slot_key",
+    "downloader.middleware.middlewares",
     "scraper.slot",
     # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for
     # ever.

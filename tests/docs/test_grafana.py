@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from pages import DOCS, page
 
-from scrapy_mandelbot.report.metrics import METRICS
+from scrapy_mandelbot.report.measurements import METRICS
 
 FOLDER = DOCS / "grafana"
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
@@ -93,7 +93,7 @@ def test_the_dashboard_is_of_grafanas_schema():
 
 
 def differences(one, other, path=""):
-    """Return where what is written is another, or lacks: defaults may have been added."""
+    """Return where the written data differs or lacks something; it may have more."""
     if isinstance(one, dict) and isinstance(other, dict):
         return [
             found

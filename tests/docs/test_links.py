@@ -48,13 +48,13 @@ def pages(tmp_path):
 
 
 @pytest.mark.parametrize("element", HOLDS)
-def test_what_holds(pages, element):
+def test_good_links_have_no_problem(pages, element):
     """Files, anchors, escapes of them, links to elsewhere."""
     assert pages(element) == []
 
 
 @pytest.mark.parametrize(("element", "why"), BROKEN)
-def test_what_does_not(pages, element, why):
+def test_each_broken_link_is_a_problem(pages, element, why):
     """It is named with its page, and with the reason."""
     (line,) = pages(element)
     assert line.startswith("a.html: ")

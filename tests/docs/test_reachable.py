@@ -54,12 +54,13 @@ A part
 Another part
 ------------
 
-.. autoclass:: scrapy_mandelbot.RobotsTxt
+.. autoclass:: mandelbot.RobotsTxt
    :members: parse
 """
 OTHER = "Refusals\n========\n\nA site that answers 503 is paused.\n"
 SIZES = """
-const shown = [...document.querySelectorAll('.toc-tree a')].filter((a) => a.checkVisibility());
+const links = [...document.querySelectorAll('.toc-tree a')];
+        const shown = links.filter((a) => a.checkVisibility());
 return shown.map((a) => a.getBoundingClientRect().height);
 """
 FOUND = (
@@ -89,7 +90,7 @@ def chromium():
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_stand_out(built, chromium, scheme):
+def test_texts_have_enough_contrast(built, chromium, scheme):
     """Success criterion 1.4.3: 4.5 to 1, code in all its colours included."""
     chromium.prefer(scheme)
     chromium.show(built / "index.html")
@@ -98,7 +99,7 @@ def test_texts_stand_out(built, chromium, scheme):
     assert [one for one in contrasts if one[0] < 4.5] == []
 
 
-def test_all_is_reached(built, chromium):
+def test_everything_can_be_reached_by_keyboard(built, chromium):
     """By keyboard (2.1.1), by finger (2.5.8), and by what reads headings and lists
     (1.3.1).
     """

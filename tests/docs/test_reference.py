@@ -1,4 +1,4 @@
-"""The pages of settings, meta keys, hooks and stats say what is there, and all of it."""
+"""The pages of settings, meta keys, hooks and stats are complete and true."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import configparser
 import re
 import textwrap
 
+import mandelbot
 import scrapy
+from mandelbot.answers import outcome
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from pages import ROOT, names, page
 from scrapy.settings import Settings
 
@@ -14,8 +17,6 @@ import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.addon import COMPONENTS
 from scrapy_mandelbot.events import EVENTS
-from scrapy_mandelbot.politeness import outcome
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.report.summary import HEADER
 from scrapy_mandelbot.settings.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS
@@ -114,7 +115,7 @@ def test_every_column_of_the_last_table_is_documented():
 SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
 
 
-def test_the_statuses_that_pause_a_site_are_told_as_they_are():
+def test_the_documented_pausing_statuses_are_those_of_the_code():
     """Wherever a page lists the first of them with others, it lists all, or the
     registered two.
     """
@@ -152,6 +153,8 @@ def test_every_meta_key_is_in_the_table():
         "max_retry_times",
         "download_slot",
         "is_start_request",
+        "cookiejar",
+        "dont_merge_cookies",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 
@@ -174,8 +177,21 @@ def test_the_layers_are_those_that_import_linter_holds():
 
 def test_every_public_name_is_in_the_reference():
     """What can be imported from the package is in docs/api.rst."""
-    documented = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
-    assert set(documented) == set(scrapy_mandelbot.__all__) - {"__version__"}
+    of_library, _, of_addon = page("api").partition(
+        ".. currentmodule:: scrapy_mandelbot"
+    )
+    for text, package in ((of_library, mandelbot), (of_addon, scrapy_mandelbot)):
+        documented = set(
+            re.findall(r"^\.\. auto\w+:: (\w+)$", text, flags=re.MULTILINE)
+        )
+        also = set(
+            re.findall(
+                rf"^\.\. auto\w+:: {package.__name__}\.(\w+)$",
+                page("api"),
+                re.MULTILINE,
+            )
+        )
+        assert documented | also == set(package.__all__) - {"__version__"}
 
 
 def test_what_the_addon_sets_is_documented():

@@ -37,8 +37,8 @@ def test_the_sessions_do_what_they_show(path):
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_the_code_can_be_written_as_it_stands(block):
-    """It is Python, and what it sets of ours are settings, with values that they take."""
+def test_every_example_is_valid_python_with_valid_settings(block):
+    """It is Python, and sets only settings that exist, to values that they take."""
     for line in ast.parse(block).body:
         name = ast.unparse(line.targets[0]) if isinstance(line, ast.Assign) else ""
         if name.startswith(("MANDELBOT_", "ROBOTSTXT_")):

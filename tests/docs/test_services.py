@@ -20,7 +20,7 @@ def blocks(kind: str) -> list[str]:
     return [textwrap.dedent(one) for one in found]
 
 
-def test_the_unit_is_one(tmp_path):
+def test_the_systemd_unit_is_valid(tmp_path):
     """It has a section each, and systemd itself, where it is there, finds nothing
     wrong.
     """

@@ -10,11 +10,12 @@ import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from hypothesis import given
 from hypothesis import strategies as st
+from mandelbot import RobotTags
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 from webs import html
 
-from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
+from scrapy_mandelbot import RobotsTxtMiddleware, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
 
 URL = "https://example.com/page"

@@ -12,6 +12,8 @@ import tracemalloc
 
 import pytest
 from crawling import SETTINGS, ensureDeferred
+from mandelbot.answers.outcome import Answer
+from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
@@ -29,8 +31,6 @@ from scrapy_mandelbot.fetching.requesting import (
     FetchedFile,
     RobotsRequester,
 )
-from scrapy_mandelbot.politeness.outcome import Answer
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore

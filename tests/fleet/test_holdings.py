@@ -16,13 +16,13 @@ from scrapy_mandelbot.fleet.changes import (
     read_answer,
     read_request,
 )
+from scrapy_mandelbot.fleet.held_site import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.fleet.holdings import (
     KEPT_FOR,
     Exchange,
     UnackedEntry,
     UnackedExchanges,
 )
-from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
 SITE = "https://example.com"
@@ -31,18 +31,18 @@ SITE = "https://example.com"
 # What is said and answered.
 
 
-def test_an_exchange_is_said_in_the_order_of_the_script():
+def test_an_exchange_has_the_arguments_of_the_script():
     """Who says it, how it stands, and what it says."""
     exchange = Exchange(7, "token", 3, 2, 1, 16, 4, "wait", (("see", 5), ("forget", 0)))
-    assert exchange.arguments(30_000, ("v1", 3), was_away=True) == [
+    assert exchange.arguments(30_000, ("v1", 3)) == [
         *(7, "token", 3, 2),
-        *(30_000, 1, 16, 4, "wait", 1, "v1", 3),
+        *(30_000, 1, 16, 4, "wait", "v1", 3),
         *("see", 5, "forget", 0),
     ]
 
 
 @pytest.mark.parametrize("is_again", [False, True])
-def test_an_answer_is_read_as_it_is_said(is_again):
+def test_a_reply_is_read_as_the_script_returns_it(is_again):
     """Times come in milliseconds, names in bytes, lists flat."""
     member = b"0" + b"0000000000000005" + b"77 3:/abody"
     said = [
@@ -71,13 +71,13 @@ def test_an_answer_is_read_as_it_is_said(is_again):
 @pytest.mark.parametrize(
     ("milliseconds", "seconds"), [(-1, None), (0, 0.0), (1_250, 1.25)]
 )
-def test_no_time_is_told_where_no_site_waits(milliseconds, seconds):
+def test_a_reply_without_waiting_sites_has_no_due_time(milliseconds, seconds):
     """A site that is due now is in no seconds."""
     said = [b"well", 0, [], [], 0, 0, [], 0, b"0", b"", milliseconds, 0, []]
     assert read_answer(said).next_due == seconds
 
 
-def test_a_lost_lease_says_what_is_kept_and_no_more():
+def test_a_reply_of_a_lost_lease_names_the_last_exchange_only():
     """The number of the last exchange."""
     answer = read_answer([b"lost", b"12"])
     assert answer.is_lost
@@ -138,7 +138,7 @@ def test_a_name_is_any_text():
         (False, 10.5, FIRST // 2),
     ],
 )
-def test_as_many_are_claimed_as_are_used_in_some_seconds(has_more, passed, batch):
+def test_a_claim_is_as_large_as_some_seconds_use(has_more, passed, batch):
     """And those that wait are counted in."""
     site = HeldSite(SITE, 100.0)
     site.has_more = has_more
@@ -171,7 +171,7 @@ def test_a_batch_has_its_bounds():
         (2, True, 0, False, False),
     ],
 )
-def test_more_are_claimed_before_the_last_ones_are_gone(
+def test_the_next_claim_comes_before_the_last_requests_are_used(
     waiting, has_more, asked, is_low, is_exhausted
 ):
     """As long as there may be more; it is dry where nothing waits, and nothing is on
@@ -185,7 +185,7 @@ def test_more_are_claimed_before_the_last_ones_are_gone(
 @pytest.mark.parametrize(
     ("count", "has_more"), [(0, False), (3, False), (4, True), (5, True)]
 )
-def test_fewer_than_were_asked_for_are_all(count, has_more):
+def test_a_short_claim_means_that_nothing_else_waits(count, has_more):
     """As far as is known then."""
     site = HeldSite(SITE, 0.0)
     assert site.has_more
@@ -219,7 +219,7 @@ def pushed(number: int = 1, parent: int | None = None, size: int = 0) -> Unacked
         (UnackedEntry(("done", b"", 1), 0, None), False, False),
     ],
 )
-def test_what_no_request_gives_again_is_alone(entry, is_alone, is_push):
+def test_entries_that_no_request_can_repeat_are_marked(entry, is_alone, is_push):
     """What ``start()`` gave, and fingerprints."""
     assert (entry.is_alone, entry.is_push) == (is_alone, is_push)
     said = UnackedExchanges(forgotten=UNKNOWN)
@@ -236,7 +236,7 @@ def test_a_request_has_another_number_under_another_lease():
     assert seen.moved(100) is seen
 
 
-def test_what_was_said_since_an_exchange_is_known():
+def test_entries_since_an_exchange_are_kept():
     """In its order."""
     said = UnackedExchanges(forgotten=UNKNOWN)
     entries = [pushed(number) for number in range(4)]
@@ -249,7 +249,7 @@ def test_what_was_said_since_an_exchange_is_known():
 
 @pytest.mark.parametrize("why", ["old", "many", "large"])
 @pytest.mark.parametrize("is_push", [True, False])
-def test_what_is_too_much_is_forgotten(monkeypatch, why, is_push):
+def test_the_oldest_entries_are_forgotten(monkeypatch, why, is_push):
     """What was said longest ago first; where it was a request, that is known."""
     monkeypatch.setattr(holdings, "MOST_KEPT", 2 if why == "many" else 100)
     monkeypatch.setattr(holdings, "MOST_BYTES", 20 if why == "large" else 10**6)
@@ -266,7 +266,7 @@ def test_what_is_too_much_is_forgotten(monkeypatch, why, is_push):
     assert said.after(1)[0]
 
 
-def test_what_was_said_of_sites_is_known_with_the_time_that_is_left():
+def test_reported_sites_are_kept_with_the_time_left():
     """The last of each; what was given up stays so."""
     said = UnackedExchanges(forgotten=0)
 
@@ -287,7 +287,7 @@ def test_what_was_said_of_sites_is_known_with_the_time_that_is_left():
     assert [site for site, *_ in said.rests_after(0, inf)] == [b"c", b"a"]
 
 
-def test_of_so_many_sites_it_is_known(monkeypatch):
+def test_the_number_of_reported_sites_is_bounded(monkeypatch):
     """Those of longest ago go."""
     monkeypatch.setattr(holdings, "MOST_KEPT", 3)
     said = UnackedExchanges(forgotten=0)

@@ -9,7 +9,8 @@ from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import Place, StorageError
 
 pytestmark = NEEDS_REDIS
@@ -20,13 +21,13 @@ A, B = "https://a.example", "https://b.example"
 
 @pytest.fixture
 def looker(redis_server):
-    """Who looks, and is no worker."""
-    server = JobServer(redis_server.url, "job", LEASE)
-    yield server
+    """What the verb reads a job with: it is no worker."""
+    server = RedisJobServer(redis_server.url, JobTerms("job", LEASE))
+    yield server.view()
     server.close()
 
 
-def test_a_job_that_nobody_has_begun_is_none(looker, worker):
+def test_a_job_without_workers_does_not_exist(looker, worker):
     """Only to look makes none."""
     assert not looker.exists()
     assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == (
@@ -41,7 +42,7 @@ def test_a_job_that_nobody_has_begun_is_none(looker, worker):
     assert looker.exists()
 
 
-def test_what_waits_and_what_is_claimed_is_counted_by_site(looker, worker):
+def test_waiting_and_claimed_requests_are_counted_by_site(looker, worker):
     """Of sites that have an owner, and of those that wait for one, or come last."""
     one = worker()
     for number in range(6):
@@ -71,7 +72,7 @@ def test_a_site_whose_requests_all_come_last_is_counted(looker, worker):
     assert looker.lengths() == {A: (1, 0)}
 
 
-def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
+def test_workers_are_listed_with_the_rest_of_their_leases(looker, worker):
     """Those that are dead are not."""
     first, second = worker(lease=20.0), worker(lease=40.0)
     second.push(A, FIRST_IN, b"")
@@ -87,7 +88,7 @@ def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
     assert [*looker.workers()] == [second.worker]
 
 
-def test_how_sites_are_to_be_asked_is_told(looker, worker):
+def test_states_of_sites_are_listed(looker, worker):
     """As their owners have said it."""
     one = worker()
     one.push(A, FIRST_IN, b"")
@@ -100,7 +101,7 @@ def test_how_sites_are_to_be_asked_is_told(looker, worker):
     assert looker.left() == {}
 
 
-def test_all_requests_are_told_with_their_places(looker, worker):
+def test_all_requests_are_listed_with_their_places(looker, worker):
     """Those that wait, are claimed, or are set aside; and no other job's."""
     one = worker()
     other = worker(name="jo?")
@@ -118,13 +119,11 @@ def test_all_requests_are_told_with_their_places(looker, worker):
         (-number, 1) for number in range(5, -1, -1)
     ]
     assert looker.aside() == {A: {"it cannot be read": 1}}
-    odd = JobServer(looker.url, "jo?", LEASE)
-    assert [request.body for request in odd.requests()] == [b"not this one"]
-    odd.close()
+    assert [request.body for request in other.view.requests()] == [b"not this one"]
 
 
 @pytest.mark.parametrize("of", [A, ""])
-def test_what_is_set_aside_or_left_alone_is_requeued(looker, worker, of):
+def test_paused_sites_and_requests_set_aside_are_requeued(looker, worker, of):
     """Of a site, or of all; it waits as if it were new."""
     one = worker()
     for site in (A, B):
@@ -144,7 +143,7 @@ def test_what_is_set_aside_or_left_alone_is_requeued(looker, worker, of):
     assert looker.requeue("https://none.example") == []
 
 
-def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
+def test_a_leaving_worker_hands_over_the_states_of_its_sites(redis_server, looker):
     """Of sites that nobody else has."""
     one, other = Worker(redis_server.url), Worker(redis_server.url)
     for site in (A, B):
@@ -181,7 +180,7 @@ def test_a_job_in_which_nothing_is_left_expires_unless_a_worker_joins(worker):
     assert times(one) == {-1}
     other.server.leave(other.worker, other.token)
     assert all(month - 60 < left <= month for left in times(other))
-    assert one.redis.exists(f"{one.server.key}:seen:00000")
+    assert one.redis.exists(f"{one.server.key}:seen:0")
     again = worker()
     assert times(again) == {-1}
     again.push(B, FIRST_IN, b"page")
@@ -191,9 +190,10 @@ def test_a_job_in_which_nothing_is_left_expires_unless_a_worker_joins(worker):
 
 
 @pytest.mark.parametrize("name", ["job", "läden", "1"])
-def test_a_job_is_forgotten_unless_a_worker_has_it(redis_server, worker, name):
+def test_a_job_is_forgotten_unless_a_worker_has_it(worker, name):
     """Whatever is left in it; nothing of another job, or of a store."""
-    one, looker = worker(name=name), JobServer(redis_server.url, name, LEASE)
+    one = worker(name=name)
+    looker = one.view
     sees(one)
     one.push(A, FIRST_IN, b"left")
     one.push_child(A, FIRST_IN, b"child", 7, 0)
@@ -212,10 +212,21 @@ def test_a_job_is_forgotten_unless_a_worker_has_it(redis_server, worker, name):
     one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it has died
     looker.forget()
     assert sorted(one.redis.keys("*")) == sorted(key.encode() for key in others)
-    looker.close()
 
 
 PLAIN = SimpleNamespace(name="shops")
+CONFIG = SimpleNamespace(job_name="job", job_lease=LEASE, job_deliveries=3)
+
+
+def risks_of(url: str, spider) -> list[str]:
+    """Return what a worker of a spider learns of the server as it joins."""
+    server = RedisJobServer(url, JobTerms.of(CONFIG, spider))
+    try:
+        return list(server.join().risks)
+    finally:
+        server.close()
+
+
 NO_AOF = "appendonly is off: a crash loses data"
 
 
@@ -248,25 +259,31 @@ def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
             enabled=True,
             passwords=["+x"],
             keys=["*"],
-            commands=["+info", "+ping"],
+            commands=["+@all", "-config"],
         )
-        server = JobServer(started.url.replace("//", "//robot:x@"), "job", LEASE)
+        url = started.url.replace("//", "//robot:x@")
         if risks is None:
             with pytest.raises(StorageError, match="evicts any key"):
-                server.risks(PLAIN)
+                risks_of(url, PLAIN)
         else:
-            assert server.risks(PLAIN) == risks
-        client.acl_setuser("robot", commands=["-info"])
-        assert server.risks(PLAIN) == []
-        server.close()
+            assert risks_of(url, PLAIN) == risks
+        client.acl_setuser(
+            "robot",
+            enabled=True,
+            passwords=["+x"],
+            keys=["*"],
+            commands=["+@all", "-info"],
+        )
+        assert risks_of(url, PLAIN) == []
 
 
-def test_urls_that_scrapy_redis_would_read_are_told_of(looker, worker):
+def test_start_urls_of_scrapy_redis_cause_a_warning(redis_server, worker):
     """A plain spider does not read them."""
     redis, key = worker().redis, "shops:start_urls"
-    assert key not in str(looker.risks(PLAIN))
+    url = redis_server.url
+    assert key not in str(risks_of(url, PLAIN))
     redis.lpush(key, "https://a.example/")
-    (told,) = [risk for risk in looker.risks(PLAIN) if key in risk]
-    assert "`scrapy robots job … add`" in told
-    assert key not in str(looker.risks(SimpleNamespace(name="shops", redis_key=None)))
-    assert looker.risks(SimpleNamespace(name="other")) == [NO_AOF]
+    (warning,) = [risk for risk in risks_of(url, PLAIN) if key in risk]
+    assert "`scrapy robots job … add`" in warning
+    assert key not in str(risks_of(url, SimpleNamespace(name="shops", redis_key=None)))
+    assert risks_of(url, SimpleNamespace(name="other")) == [NO_AOF]

@@ -53,7 +53,7 @@ def settles(worker: Worker) -> None:
 
 
 def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
-    """It is set aside with its reason; the last one is told, and the rest is crawled."""
+    """It is set aside with its reason, which a worker logs; the rest is crawled."""
     one = worker()
     for number in range(3):
         one.push(SITE, FIFO, b"%d" % number)
@@ -71,14 +71,14 @@ def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
         crawled += takes(last)
         reply += last.answer.aside
     assert sorted(crawled) == [b"1", b"2"]
-    assert last.server.aside() == {SITE: {"3 workers have died with it": 1}}
+    assert last.view.aside() == {SITE: {"3 workers have died with it": 1}}
     settles(last)
     last.exchange(take=1)
     answer = last.exchange(take=1, idle="wait")
     assert (answer.run, answer.outcome) == (1, "job_set_aside")
 
 
-def test_those_that_were_out_at_a_death_come_last(worker):
+def test_requests_sent_at_a_workers_death_come_last(worker):
     """Behind what has a lower priority, and behind sites of others; what was not sent
     does not.
     """
@@ -93,7 +93,7 @@ def test_those_that_were_out_at_a_death_come_last(worker):
     assert takes(second) == [b"claimed", b"late", b"sent"]
 
 
-def test_a_worker_has_few_of_them_at_a_time(worker):
+def test_a_worker_gets_few_suspects_at_a_time(worker):
     """Eight; one alone where another death would be the last; others can have more."""
     first = worker()
     for number in range(20):
@@ -123,7 +123,7 @@ def test_a_worker_has_few_of_them_at_a_time(worker):
 
 
 def ages(worker: Worker) -> None:
-    """Let the deaths of others, and what waits behind other sites, be ten minutes old."""
+    """Age all deaths, and what waits behind other sites, by ten minutes."""
     redis, key = worker.redis, worker.server.key
     for number, death in redis.hgetall(f"{key}:deaths").items():
         deaths, priority, _ = death.split()
@@ -132,7 +132,7 @@ def ages(worker: Worker) -> None:
         redis.zadd(f"{key}:last", {site: 1})
 
 
-def test_after_ten_minutes_one_at_a_time_goes_beside_others(worker):
+def test_after_ten_minutes_one_suspect_at_a_time_goes_beside_others(worker):
     """Where a site never runs dry, they would wait for ever."""
     first, second = worker(), worker()
     for number in range(3):
@@ -157,7 +157,7 @@ def test_after_ten_minutes_one_at_a_time_goes_beside_others(worker):
             second.acknowledge(number)
 
 
-def test_after_ten_minutes_a_site_of_only_these_comes_before_another(worker):
+def test_after_ten_minutes_a_site_with_only_suspects_comes_first(worker):
     """A worker that always finds sites with new requests would not look for it."""
     first, second = worker(), worker()
     first.push(SITE, FIFO, b"sent")
@@ -170,7 +170,7 @@ def test_after_ten_minutes_a_site_of_only_these_comes_before_another(worker):
     assert drain(second) == [b"sent"]
 
 
-def test_a_worker_that_leaves_has_not_died(worker):
+def test_leaving_does_not_count_as_a_death(worker):
     """What it had sent goes on as if nothing had been; so does what was never sent."""
     first, second = worker(), worker()
     first.push(SITE, FIFO, b"page")
@@ -181,7 +181,7 @@ def test_a_worker_that_leaves_has_not_died(worker):
     assert not second.redis.hlen(f"{second.server.key}:deaths")
 
 
-def test_what_is_settled_has_no_deaths(worker):
+def test_settled_requests_have_no_deaths(worker):
     """Nothing of it stays."""
     first, second = worker(), worker()
     first.push(SITE, FIFO, b"page")
@@ -193,7 +193,7 @@ def test_what_is_settled_has_no_deaths(worker):
     assert not second.redis.hlen(f"{second.server.key}:deaths")
 
 
-def test_what_one_version_cannot_read_goes_to_another(worker):
+def test_a_request_unreadable_to_one_version_goes_to_another(worker):
     """Each of two cannot read what the other one gave; each gets its own, and all is
     done.
     """
@@ -223,7 +223,7 @@ def test_what_one_version_cannot_read_goes_to_another(worker):
     assert (answer.run, answer.outcome) == (1, "finished")
 
 
-def test_what_no_version_can_read_waits_for_another(worker):
+def test_a_request_unreadable_to_all_versions_waits_for_a_new_one(worker):
     """With its reason; the run ends, not as finished.
 
     A worker of none of them is given it.
@@ -237,7 +237,7 @@ def test_what_no_version_can_read_waits_for_another(worker):
             one.refuse(kept.number, "no such method")
             one.give_back(SITE)
         one.exchange()
-    assert old.server.aside() == {SITE: {"no such method": 1}}
+    assert old.view.aside() == {SITE: {"no such method": 1}}
     old.exchange(take=1, idle="wait")
     new.exchange(take=1, idle="wait")
     answer = old.exchange(take=1, idle="wait")
@@ -249,10 +249,10 @@ def test_what_no_version_can_read_waits_for_another(worker):
     newest = worker(version="c")
     assert takes(newest) == [b"what"]
     settles(newest)
-    assert newest.server.aside() == {}
+    assert newest.view.aside() == {}
 
 
-def test_what_is_requeued_is_as_new(worker):
+def test_a_requeued_request_counts_as_new(worker):
     """Of one site, or of all; deaths are forgotten."""
     one = worker(limit=1)
     for site in (SITE, OTHER):
@@ -262,15 +262,15 @@ def test_what_is_requeued_is_as_new(worker):
     two = worker(limit=1)
     assert takes(two) == []
     settles(two)
-    assert set(two.server.aside()) == {SITE, OTHER}
-    assert two.server.requeue(OTHER) == [OTHER]
+    assert set(two.view.aside()) == {SITE, OTHER}
+    assert two.view.requeue(OTHER) == [OTHER]
     assert takes(two, OTHER) == [b"page"]
     settles(two)
-    assert two.server.requeue("") == [SITE]
+    assert two.view.requeue("") == [SITE]
     assert takes(two) == [b"page"]
 
 
-def test_a_name_is_one_projects(worker):
+def test_two_projects_cannot_share_a_job_name(worker):
     """Another one's workers are refused, and told how to give each its own; the first
     goes on.
     """

@@ -5,6 +5,7 @@ twice.
 from __future__ import annotations
 
 import re
+import time
 from importlib import resources
 
 import pytest
@@ -12,7 +13,8 @@ from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import START, Place, StorageError
 
 pytestmark = NEEDS_REDIS
@@ -40,8 +42,8 @@ def keys(worker: Worker) -> set[str]:
     return {name for name in names if not name.startswith("seen")}
 
 
-def test_a_site_is_one_workers_at_a_time(worker):
-    """Who comes second gets none of it, nor what is pushed to it; who has it gets that."""
+def test_a_site_has_one_owner_at_a_time(worker):
+    """The second worker gets none of its requests, not even new ones."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"1")
     first.exchange(take=1)
@@ -55,7 +57,7 @@ def test_a_site_is_one_workers_at_a_time(worker):
     assert drain(first) == [b"2"]
 
 
-def test_what_a_dead_worker_had_goes_to_another(worker):
+def test_the_sites_of_a_dead_worker_go_to_another(worker):
     """In its old order, and what it had sent comes last; what was acknowledged does
     not.
     """
@@ -74,8 +76,8 @@ def test_what_a_dead_worker_had_goes_to_another(worker):
     assert drain(second) == [b"4"], "with which it died"
 
 
-def test_a_site_that_comes_again_has_all_that_was_claimed_of_it(worker):
-    """What was handed out when it was given back, and was delayed, is as what waited."""
+def test_a_site_given_back_comes_with_all_its_claimed_requests(worker):
+    """A request that was handed out and delayed counts as one that waited."""
     one = worker()
     for number in range(3):
         one.push(SITE, LIFO, b"%d" % number)
@@ -88,7 +90,7 @@ def test_a_site_that_comes_again_has_all_that_was_claimed_of_it(worker):
 
 
 def test_a_worker_that_was_stopped_acknowledges_nothing(worker):
-    """It is told that its lease is lost, and what it says of what it held is not done."""
+    """It learns that its lease is lost, and its words on that site have no effect."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
     first.exchange(take=1)
@@ -109,7 +111,7 @@ def test_a_worker_that_was_stopped_acknowledges_nothing(worker):
     assert drain(second) == [b"child"]
 
 
-def test_what_start_gave_outlasts_a_lost_lease(worker):
+def test_start_requests_outlast_a_lost_lease(worker):
     """No request would give it again."""
     one = worker()
     one.push_child(SITE, LIFO, b"start", 1, START)
@@ -122,7 +124,7 @@ def test_what_start_gave_outlasts_a_lost_lease(worker):
     assert drain(one) == [b"fed", b"start"]
 
 
-def test_a_lease_that_nobody_has_taken_goes_on(worker):
+def test_a_late_worker_keeps_sites_that_nobody_has_taken(worker):
     """One that comes too late, and alone, has all that it had."""
     one = worker()
     one.push(SITE, LIFO, b"page")
@@ -132,7 +134,7 @@ def test_a_lease_that_nobody_has_taken_goes_on(worker):
     assert drain(one) == [b"page"]
 
 
-def test_an_exchange_whose_answer_was_lost_is_done_once(worker):
+def test_an_exchange_without_a_reply_is_applied_once(worker):
     """Made again it changes nothing, and tells what it gave; what was done meanwhile
     counts.
     """
@@ -148,7 +150,7 @@ def test_an_exchange_whose_answer_was_lost_is_done_once(worker):
     assert drain(one, OTHER) == [b"later"]
 
 
-def test_an_exchange_whose_answer_was_lost_brings_back_nothing_that_is_done(worker):
+def test_a_repeated_exchange_brings_back_no_settled_request(worker):
     """What was acknowledged, put back or given back since is as it was left."""
     one = worker()
     for number in range(4):
@@ -166,7 +168,7 @@ def test_an_exchange_whose_answer_was_lost_brings_back_nothing_that_is_done(work
     assert drain(one) == [b"2, changed", b"1", b"0"]
 
 
-def test_fingerprints_are_one_set_for_all(worker):
+def test_all_workers_share_the_fingerprints(worker):
     """Who pushes one that another has pushed is told that it was dropped."""
     first, second = worker(), worker()
     for fingerprint in (1, -1, 2**63 - 1, -(2**63)):
@@ -204,8 +206,8 @@ def test_start_of_several_workers_gives_each_request_once(worker):
     assert drain(third) == [b"front"]
 
 
-def test_what_a_cut_callback_gave_is_passed_over(worker):
-    """Without a filter: the next worker gives all of it, and what was kept comes once."""
+def test_requests_of_a_callback_interrupted_elsewhere_are_skipped(worker):
+    """Without a filter: the next worker yields all again, each request comes once."""
     first, second = worker(), worker()
     parent = first.push(SITE, LIFO, b"parent")
     first.exchange(take=1)
@@ -288,7 +290,7 @@ def test_a_run_ends_when_all_are_idle_and_nothing_waits(worker):
     assert keys(first) == {"meta", "workers", "exchanges"}
 
 
-def test_who_does_not_wait_for_pauses_ends_before_they_do(worker):
+def test_a_worker_that_does_not_wait_for_pauses_ends_before_them(worker):
     """Only where all say so."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
@@ -302,7 +304,7 @@ def test_who_does_not_wait_for_pauses_ends_before_they_do(worker):
 
 
 def test_sites_are_shared_out_where_some_have_room_for_more(worker):
-    """Who has more than its share is told how many to give back, and is given no more."""
+    """A worker with more than its share learns how many to return, and gets no more."""
     first, second = worker(), worker()
     for number in range(10):
         first.push(f"http://{number}", LIFO, b"page")
@@ -340,7 +342,7 @@ def test_a_site_can_be_asked_for(worker):
     assert second.exchange().give_back == []
 
 
-def test_a_site_of_which_nothing_waits_is_told(worker):
+def test_a_site_without_waiting_requests_is_reported(worker):
     """Once nothing came of what was asked for; not as long as anything waits here."""
     one = worker()
     one.push(SITE, LIFO, b"1")
@@ -401,8 +403,8 @@ def test_the_server_takes_no_more_where_it_is_full(tmp_path):
         one.close()
 
 
-def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
-    """With appendonly; leases get half of one more, so that nobody is taken for dead."""
+def test_committed_requests_outlast_a_kill_of_the_server(tmp_path):
+    """With appendonly; leases get half of one more, so that nobody counts as dead."""
     with RedisServer(tmp_path, appendonly=True) as server:
         first, second = Worker(server.url, lease=3), Worker(server.url, lease=3)
         for number in range(3):
@@ -414,8 +416,9 @@ def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
             first.exchange()
         server.start()
         redis = Redis(port=server.port)
-        for one in (first, second):
-            redis.zadd(f"{one.server.key}:workers", {one.worker: 1})
+        now = time.time() * 1_000
+        for one in (first, second):  # the server was away for longer than a lease
+            redis.zadd(f"{one.server.key}:workers", {one.worker: now - 1_000})
         assert not first.exchange().is_lost
         assert not second.exchange().is_lost
         assert drain(first) == [b"1", b"0"]
@@ -424,9 +427,9 @@ def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
         second.close()
 
 
-def test_a_job_of_another_form_is_left_alone(redis_server):
+def test_a_job_in_another_format_is_refused(redis_server):
     """As one that a later version wrote."""
-    server = JobServer(redis_server.url, "job", LEASE)
+    server = RedisJobServer(redis_server.url, JobTerms("job", LEASE))
     with Redis.from_url(redis_server.url) as redis:
         redis.hset(f"{server.key}:meta", "version", "99")
     with pytest.raises(StorageError, match=r"another version \(format 99\)"):
@@ -434,9 +437,9 @@ def test_a_job_of_another_form_is_left_alone(redis_server):
     server.close()
 
 
-def test_no_password_is_told(redis_server):
+def test_no_message_shows_the_password(redis_server):
     """Neither in the name of the server nor in what goes wrong."""
-    server = JobServer("redis://:secret@127.0.0.1:1/0", "job", LEASE)
+    server = RedisJobServer("redis://:secret@127.0.0.1:1/0", JobTerms("job", LEASE))
     assert "secret" not in repr(server)
     with pytest.raises(StorageError) as raised:
         server.join()
@@ -444,18 +447,18 @@ def test_no_password_is_told(redis_server):
     server.close()
 
 
-def test_it_is_kept_by_another_name_for_each_job(worker):
+def test_each_job_has_its_own_keys(worker):
     """Two jobs on one server know nothing of each other."""
     first, second = worker(name="a"), worker(name="b")
     first.push(SITE, LIFO, b"page")
     first.exchange()
     second.exchange(take=5)
     assert not second.sites
-    assert first.server.lengths() == {SITE: (1, 0)}
-    assert second.server.lengths() == {}
+    assert first.view.lengths() == {SITE: (1, 0)}
+    assert second.view.lengths() == {}
 
 
-def test_what_scripts_come_by_in_any_case_is_declared(worker):
+def test_keys_that_every_script_uses_are_declared(worker):
     """Each name in them that has no site, worker or request behind it, as the server
     was told.
     """

@@ -45,7 +45,7 @@ def bodies(one: Worker, line: str = SITE) -> list[bytes]:
     return found
 
 
-def test_a_page_whose_links_are_gone_is_not_acknowledged(worker, now):
+def test_a_page_is_not_acknowledged_if_redis_lost_its_links(worker, now):
     """They were said before it, and would never come: so the page comes again, and
     gives them.
     """
@@ -68,7 +68,7 @@ def test_a_page_whose_links_are_gone_is_not_acknowledged(worker, now):
     assert bodies(one) == []
 
 
-def test_a_site_that_was_given_since_is_not_two_workers(worker, now):
+def test_a_site_granted_after_the_set_back_has_one_owner(worker, now):
     """Another one may have it by then: who had it is told so, and asks it no more."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
@@ -86,7 +86,7 @@ def test_a_site_that_was_given_since_is_not_two_workers(worker, now):
     assert not first.sites
 
 
-def test_a_site_that_was_given_back_since_waits_for_nobody(worker, now):
+def test_a_site_given_back_after_the_set_back_is_free(worker, now):
     """Its owner of then knows nothing of it: the job would never end."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
@@ -101,8 +101,8 @@ def test_a_site_that_was_given_back_since_waits_for_nobody(worker, now):
     assert bodies(second) == [b"page"]
 
 
-def test_a_worker_of_the_same_number_is_another(worker, now):
-    """Redis gives a number again that it has forgotten; neither speaks for the other."""
+def test_a_reused_worker_number_is_another_worker(worker, now):
+    """Redis reuses a number that it has forgotten; neither speaks for the other."""
     one = worker()
     past = now()
     first = worker()
@@ -125,7 +125,7 @@ def test_a_worker_of_the_same_number_is_another(worker, now):
     assert not one.exchange().is_lost
 
 
-def test_what_no_request_gave_is_said_again(worker, now):
+def test_requests_without_a_parent_are_sent_again(worker, now):
     """What start() gave and what was fed; once, as what Redis has kept is not said
     again.
     """
@@ -149,7 +149,7 @@ def test_what_no_request_gave_is_said_again(worker, now):
     assert sorted(bodies(one)) == given
 
 
-def test_an_exchange_of_which_no_answer_came_is_done_once(worker, now):
+def test_an_unanswered_exchange_before_a_set_back_is_applied_once(worker, now):
     """Whether the replica has it or not."""
     for is_kept in (True, False):
         one = worker(name=f"kept {is_kept}")
@@ -165,7 +165,7 @@ def test_an_exchange_of_which_no_answer_came_is_done_once(worker, now):
         assert bodies(one) == [b"2", b"1"]
 
 
-def test_what_had_come_there_before_a_lease_was_lost_is_not_said_again(worker):
+def test_entries_stored_before_a_lost_lease_are_not_sent_again(worker):
     """Though its answer did not arrive."""
     one, other = worker(), worker()
     one.push(SITE, LIFO, b"page")
@@ -178,7 +178,7 @@ def test_what_had_come_there_before_a_lease_was_lost_is_not_said_again(worker):
     assert bodies(other) == [b"page"]
 
 
-def test_whose_words_are_all_there_notices_nothing(worker, now):
+def test_a_worker_whose_exchanges_are_all_stored_continues(worker, now):
     """What others have said since is none of its own."""
     first, second = worker(), worker()
     for site in (SITE, OTHER):
@@ -192,7 +192,7 @@ def test_whose_words_are_all_there_notices_nothing(worker, now):
     assert second.exchange().is_lost
 
 
-def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
+def test_a_leaving_worker_reports_the_pauses_of_its_sites(worker, now):
     """Redis does not know of their pauses any more; who has one of them by now knows
     better.
     """
@@ -219,7 +219,7 @@ def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
     assert 99 < answer.next_due <= 100
 
 
-def test_what_was_said_of_sites_is_known_for_a_while(worker, now):
+def test_reported_pauses_are_repeated_for_a_minute(worker, now):
     """Of those that were given back since; of those that it held it knows more than
     that.
     """
@@ -269,7 +269,7 @@ def test_a_pause_that_redis_knows_to_be_longer_stays(worker):
     assert 99 < answer.next_due <= 100
 
 
-def test_what_is_gone_for_good_is_told(worker, now, monkeypatch):
+def test_a_loss_for_good_is_reported(worker, now, monkeypatch):
     """What no request gave is known for a minute, and there is a bound to how much."""
     monkeypatch.setattr(said_alone, "MOST_KEPT", 3)
     for seconds, count, again in ((0, 1, 1), (61, 1, 0), (0, 4, 2)):
@@ -286,10 +286,10 @@ def test_what_is_gone_for_good_is_told(worker, now, monkeypatch):
         assert one.lost.is_whole == (again == count)
         begin_anew(one)
         one.exchange()
-        assert one.server.lengths() == ({SITE: (again, 0)} if again else {})
+        assert one.view.lengths() == ({SITE: (again, 0)} if again else {})
 
 
-def test_of_dead_workers_no_more_than_a_thousand_are_known(worker):
+def test_at_most_a_thousand_dead_workers_are_remembered(worker):
     """However many come and go."""
     redis, key = worker().redis, "mandelbot:{job}"
     redis.hset(f"{key}:meta", "workers", 990)

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from scrapy_mandelbot.fleet.worker import LONGEST_SILENCE, Link
+from scrapy_mandelbot.fleet.link import LONGEST_SILENCE, Link
 from scrapy_mandelbot.job.job_store import StorageError
 
 PATIENCE = 10  # seconds; no test takes them
@@ -56,7 +56,7 @@ def test_a_call_is_answered_in_the_crawls_thread(link):
     assert thread != threading.get_ident()
 
 
-def test_who_waits_gets_the_answer_or_the_error(link):
+def test_a_waiting_call_returns_the_result_or_raises(link):
     """Also where there is none in time."""
     one, _ = link()
     assert one.call_and_wait(lambda: 7, PATIENCE) == 7

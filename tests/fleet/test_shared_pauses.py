@@ -24,8 +24,8 @@ from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.redis import wire
-from scrapy_mandelbot.store.redis.wire import Script
+from scrapy_mandelbot.store.redis import script
+from scrapy_mandelbot.store.redis.script import Script
 from scrapy_mandelbot.throttle import peers
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -164,8 +164,8 @@ def fleet(make_crawler, clock, redis_server, monkeypatch):
             text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)")
         )
 
-    read = wire.read_script
-    monkeypatch.setattr(wire, "read_script", read_script)
+    read = script.read_script
+    monkeypatch.setattr(script, "read_script", read_script)
     monkeypatch.setattr(peers, "_IN_THIS_PROCESS", NoOne())
     with Redis.from_url(redis_server.url) as redis:
         crowd = Fleet(make_crawler, clock, redis)
@@ -181,7 +181,7 @@ class NoOne(set):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_nothing_is_sent_into_a_pause_that_was_heard(fleet, seed):
+def test_nothing_is_sent_into_a_pause_reported_by_another_worker(fleet, seed):
     """Whoever has the site by then, through lost leases and an unreachable Redis."""
     chance = random.Random(seed)
     workers = 2 + seed % 2
@@ -230,9 +230,7 @@ def test_a_pause_is_known_to_redis_at_once(fleet):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_what_waits_in_a_download_slot_is_called_back_when_a_lease_is_over(
-    fleet, is_lost
-):
+def test_requests_in_download_slots_are_evicted_when_a_lease_ends(fleet, is_lost):
     """Others may have the site by then, and be in a pause of it."""
     fleet.add()
     fleet.push(0, f"{SITES[0]}/1")
@@ -257,7 +255,7 @@ def test_what_waits_in_a_download_slot_is_called_back_when_a_lease_is_over(
 
 
 @pytest.mark.parametrize("dont_filter", [False, True])
-def test_a_lost_request_that_comes_back_is_not_given_anew(fleet, dont_filter):
+def test_a_request_of_a_lost_lease_is_not_stored_again(fleet, dont_filter):
     """Whoever has its site now has it, once."""
     fleet.add()
     _, scheduler = fleet.schedulers[0]

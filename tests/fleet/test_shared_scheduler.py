@@ -20,7 +20,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -80,7 +80,7 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.next_request() is not None
 
 
-def test_what_a_lease_calls_back_is_looked_for_among_what_is_in_flight(
+def test_evicting_looks_only_at_requests_in_flight(
     crawler, scheduler, clock, monkeypatch
 ):
     """Not among all sites, each time that the engine asks for work."""
@@ -109,7 +109,7 @@ def asked(crawler, clock, seconds: float) -> int:
     return len(calls)
 
 
-def test_a_worker_that_is_given_nothing_asks_less_and_less(crawler, scheduler, clock):
+def test_a_worker_that_gets_no_site_polls_less_and_less(crawler, scheduler, clock):
     """After 0.05 s at first, twice that each time, and each second in the end."""
     scheduler.next_request()
     assert 8 <= asked(crawler, clock, 6) <= 12
@@ -117,9 +117,7 @@ def test_a_worker_that_is_given_nothing_asks_less_and_less(crawler, scheduler, c
     assert 3 <= asked(crawler, clock, 4) <= 5
 
 
-def test_a_worker_that_has_enough_renews_its_lease_and_asks_for_nothing(
-    crawler, scheduler, clock
-):
+def test_a_busy_worker_only_renews_its_lease(crawler, scheduler, clock):
     """Four times in the lease of thirty seconds."""
     for number in range(10):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
@@ -129,17 +127,21 @@ def test_a_worker_that_has_enough_renews_its_lease_and_asks_for_nothing(
     assert asked(crawler, clock, 7) <= 2
 
 
-def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, clock):
+def test_a_sent_request_is_recorded_before_its_callback_runs(
+    crawler, scheduler, clock, redis_server
+):
     """Once for each request; what is not in the job is not told."""
     scheduler.enqueue_request(Request(PAGE))
     until(crawler, clock, lambda: len(scheduler))
     request, job = scheduler.next_request(), JobWorker.of(crawler)
     reply = []
     sends = job.server.sends
-    job.server.sends = lambda worker, numbers: (
-        reply.append({*numbers}),
-        sends(worker, numbers),
-    )
+
+    def record(worker, token, numbers):
+        reply.append({*numbers})
+        return sends(worker, token, numbers)
+
+    job.server.sends = record
     job.begins(Request(PAGE))
     job.begins(None)
     assert reply == []
@@ -147,13 +149,13 @@ def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, c
     job.begins(request)
     (number,) = reply.pop()
     assert reply == []
-    other = Worker(f"{job.server.url}", "queue")
+    other = Worker(redis_server.url, "queue")
     out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
     other.leave()
     assert out == {str(number).encode()}
 
 
-def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
+def test_a_slow_redis_is_not_waited_for_before_each_callback(
     crawler, scheduler, clock, monkeypatch
 ):
     """The callback runs all the same; after ten seconds it is asked again."""
@@ -176,7 +178,7 @@ def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
     assert len(reply) == 2
 
 
-def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
+def test_the_lease_clock_runs_while_the_machine_is_suspended(monkeypatch):
     """So that a worker that slept for longer than its lease asks before it sends."""
     assert clock_module.elapsed() == pytest.approx(
         time.clock_gettime(time.CLOCK_BOOTTIME), abs=1
@@ -189,7 +191,7 @@ def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
     assert awake.now() >= before + 3_599
 
 
-def test_too_much_that_cannot_be_said_ends_the_crawl(
+def test_too_many_unsent_changes_close_the_spider(
     crawler, scheduler, clock, monkeypatch
 ):
     """As with a full disk: the spider closes as job_not_saved, once."""
@@ -197,7 +199,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(
     monkeypatch.setattr(
         worker.engine, "close_spider", lambda _, reason: closed.append(reason)
     )
-    monkeypatch.setattr("scrapy_mandelbot.job.job.MOST_OPERATIONS", 10)
+    monkeypatch.setattr("scrapy_mandelbot.job.saves.MOST_OPERATIONS", 10)
     job = JobWorker.of(crawler)
     server = job.server
 
@@ -300,10 +302,10 @@ def test_a_request_in_memory_outlasts_the_lease_of_its_site(
     assert not scheduler.has_pending_requests()
 
 
-def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
+def test_a_request_in_memory_does_not_go_to_a_lost_site(
     crawler, scheduler, clock, redis_server
 ):
-    """Whoever has the site now asks it; the request waits for that one to give it back."""
+    """The owner requests it; the request waits until that owner returns the site."""
     request = in_memory("0")
     scheduler.enqueue_request(request)
     assert next_of(crawler, scheduler, clock) is request
@@ -328,7 +330,7 @@ def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
     assert request in answered_in(30, crawler, scheduler, clock)
 
 
-def test_a_redis_that_was_set_back_is_told_of_pauses(
+def test_pauses_are_reported_again_to_a_redis_that_was_set_back(
     crawler, scheduler, clock, redis_server
 ):
     """The worker that found one gives its site up, as Redis may know of another owner
@@ -353,9 +355,7 @@ def test_a_redis_that_was_set_back_is_told_of_pauses(
     other.leave()
 
 
-def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(
-    crawler, scheduler, clock
-):
+def test_a_parent_of_a_lost_lease_belongs_to_its_new_owner(crawler, scheduler, clock):
     """It was taken back in memory; Redis has it, and hands it out once."""
     scheduler.enqueue_request(Request(PAGE))
     parent = next_of(crawler, scheduler, clock)
@@ -373,10 +373,8 @@ def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(
     assert not scheduler.has_pending_requests()
 
 
-def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(
-    crawler, scheduler, clock
-):
-    """What is kept in memory next, and looks as if it came of it, is sent all the same."""
+def test_nothing_waits_for_a_lost_request_that_was_in_memory(crawler, scheduler, clock):
+    """The next request in memory with the same callbacks is sent all the same."""
     scheduler.enqueue_request(Request(PAGE))
     parent = next_of(crawler, scheduler, clock)
     job, child = JobWorker.of(crawler), in_memory("child")
@@ -394,7 +392,7 @@ def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(
     assert redirected in answered_in(300, crawler, scheduler, clock)
 
 
-def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(
+def test_an_internal_error_closes_the_spider_without_raising(
     crawler, scheduler, clock, monkeypatch
 ):
     """Scrapy would lose other requests of the same callback, or wait for ever."""
@@ -420,10 +418,10 @@ def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(
     assert closed == ["job_unreadable"] * 3
 
 
-def test_a_request_is_looked_at_as_it_leaves_its_slot(
+def test_a_request_is_checked_as_it_leaves_its_slot(
     crawler, scheduler, clock, monkeypatch
 ):
-    """One of the job is not sent when the lease may be over; a robots.txt is asked for."""
+    """A page is not requested when the lease may be over; a robots.txt is."""
     scheduler.enqueue_request(Request(PAGE))
     request, other = (
         next_of(crawler, scheduler, clock),
@@ -450,7 +448,7 @@ def test_a_request_is_looked_at_as_it_leaves_its_slot(
     assert sent == [request, other]
 
 
-def test_what_the_next_owners_have_to_know_is_said_at_the_end(
+def test_states_of_sites_are_handed_over_at_the_end(
     crawler, scheduler, clock, redis_server
 ):
     """How long a site is to be left alone, where the crawl ends within its pause; none
@@ -475,7 +473,7 @@ def test_what_the_next_owners_have_to_know_is_said_at_the_end(
     other.leave()
 
 
-def test_it_is_told_once_that_all_is_saved_again(
+def test_a_recovered_save_is_reported_once(
     crawler, scheduler, clock, monkeypatch, caplog
 ):
     """And not with each exchange from then on."""
@@ -497,9 +495,9 @@ def test_it_is_told_once_that_all_is_saved_again(
     assert caplog.text.count("The job is saved again") == 1
 
 
-def test_many_new_requests_are_said_at_once(crawler, scheduler, clock, monkeypatch):
+def test_many_new_requests_are_sent_at_once(crawler, scheduler, clock, monkeypatch):
     """Few of them within a second, where the worker has enough to do."""
-    monkeypatch.setattr(job_module, "AT_ONCE", 20)
+    monkeypatch.setattr(saves, "AT_ONCE", 20)
     for number in range(2):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     next_of(crawler, scheduler, clock)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mandelbot import dates
+
 from growth import Row, repeated
-from scrapy_mandelbot.robots import dates
 
 _DATES = {
     "digits": repeated(b"1"),

@@ -56,7 +56,7 @@ def complaint(row: Row, shape: str) -> str | None:
 
 
 def _least(row: Row, shape: str, start: int) -> dict[int, float]:
-    """Return the least seconds at n and 4n, measured until nothing is wrong with them."""
+    """Return the least seconds at n and 4n, measured again if the machine was busy."""
     least: dict[int, float] = {}
     for _ in range(ATTEMPTS):
         for size in (start, 4 * start):
@@ -125,7 +125,7 @@ def _caches() -> tuple[functools._lru_cache_wrapper, ...]:
     modules = [
         module
         for name, module in sys.modules.items()
-        if name.startswith("scrapy_mandelbot")
+        if name.startswith(("mandelbot", "scrapy_mandelbot"))
     ]
     found = {id(value): value for module in modules for value in vars(module).values()}
     return tuple(

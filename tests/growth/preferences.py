@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mandelbot.preferences.in_pages import page_usage, stated_terms
+from mandelbot.preferences.statements import Statement, Usage
+from mandelbot.preferences.tdmrep import TdmFile
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots.preferences.in_pages import page_usage, stated_terms
-from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
-from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile
 
 _PAGES = {
     "reservations": repeated(b"<meta name=tdm-reservation content=1>"),

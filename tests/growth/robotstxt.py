@@ -1,13 +1,14 @@
-"""Files, URLs and names of robots that are as slow to read as anyone could make them."""
+"""Files, URLs and robots' names made to be as slow to read as possible."""
 
 from __future__ import annotations
 
 import random
 from itertools import count
 
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.times import rate_at
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.times import rate_at
 
 AGENT = "Mandelbot/1.0 (+https://www.example.com/bot)"
 _SITE = "https://www.example.com"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 
+from mandelbot import sitemaps
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots import sitemaps
 
 _OPEN = b"<urlset>"
 _ENTRY = _OPEN + b"<url><loc>https://example.com/page</loc>"

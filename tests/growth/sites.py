@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from mandelbot import origins
+from mandelbot.answers import inside, retry_after
+from mandelbot.robotstxt import RobotsTxt
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.politeness import faults, inside, pace, retry_after
-from scrapy_mandelbot.robots import origins
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.politeness import bot_blocks, faults, pace
 
 _RATE_LIMITS = {
     "policies": repeated(b'"a";r=0;t=1, '),
@@ -53,7 +55,7 @@ _URLS = {
 
 
 def _windows(template):
-    """Return the shape of a line for one part of the day after another, no two alike."""
+    """Return the shape of a line for successive parts of the day, all different."""
 
     def make(size):
         lines = [b"User-agent: *\nRobot-version: 2.0\n"]
@@ -121,10 +123,16 @@ ROWS = (
         _URLS,
         prepare=_site,
     ),
-    Row("sites.place_of", faults.place_of, _URLS, prepare=bytes.decode),
+    Row("sites.place_of", bot_blocks.place_of, _URLS, prepare=bytes.decode),
     Row(
         "sites.sections_of",
         lambda url: list(faults.sections_of(url)),
+        _URLS,
+        prepare=bytes.decode,
+    ),
+    Row(
+        "sites.paths_around",
+        lambda url: list(faults.paths_around(url)),
         _URLS,
         prepare=bytes.decode,
     ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mandelbot import tags
+
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots import tags
 
 _HEAD = b"<html><head>"
 _META = b"<meta name=robots content='"

@@ -21,35 +21,37 @@ MODULES = {
 }
 ROWS = [row for name in sorted(MODULES) for row in MODULES[name].ROWS]
 ROOMS = {
-    "dates": ["robots.dates"],
+    "dates": ["mandelbot.dates"],
     "preferences": [
-        "robots.preferences.in_pages:page_usage,stated_terms",
-        "robots.preferences.statements:Statement,Terms,Usage",
-        "robots.preferences.tdmrep:TdmFile,with_tdm_file",
+        "mandelbot.preferences.in_pages:page_usage,stated_terms",
+        "mandelbot.preferences.statements:Statement,Terms,Usage",
+        "mandelbot.preferences.tdmrep:TdmFile,with_tdm_file",
     ],
     "robotstxt": [
-        "robots.robotstxt",
-        "robots.robotstxt.records:Record,RecordProblem",
-        "robots.robotstxt.times:RequestRate,TimeWindow,rate_at",
+        "mandelbot.robotstxt",
+        "mandelbot.robotstxt.records:Record,RecordProblem",
+        "mandelbot.robotstxt.times:RequestRate,TimeWindow,rate_at",
     ],
-    "sitemaps": ["robots.sitemaps"],
+    "sitemaps": ["mandelbot.sitemaps"],
     "sites": [
         *(
-            "politeness.inside",
-            "robots.origins",
-            "politeness.outcome",
-            "politeness.pace",
-            "politeness.retry_after",
+            "mandelbot.answers.inside",
+            "mandelbot.origins",
+            "mandelbot.answers.outcome",
+            "scrapy_mandelbot.politeness.pace",
+            "mandelbot.answers.retry_after",
         ),
         *(
-            "politeness.pause",
-            "politeness.pause_policy",
-            "politeness.rate_control",
-            "politeness.faults",
-            "politeness.site_state",
+            "scrapy_mandelbot.politeness.pause",
+            "scrapy_mandelbot.politeness.pause_policy",
+            "scrapy_mandelbot.politeness.rate_control",
+            "scrapy_mandelbot.politeness.slow_limit_estimator",
+            "scrapy_mandelbot.politeness.bot_blocks",
+            "scrapy_mandelbot.politeness.faults",
+            "scrapy_mandelbot.politeness.site_state",
         ),
     ],
-    "tags": ["robots.tags"],
+    "tags": ["mandelbot.tags"],
 }
 NO_ROWS_YET = {"sitemaps", "tags"} - MODULES.keys()
 
@@ -145,7 +147,7 @@ def _is_exempt(name, exempt):
 def _public_functions(package):
     for room in ROOMS[package]:
         module, _, chosen = room.partition(":")
-        found = _public_names(importlib.import_module(f"scrapy_mandelbot.{module}"))
+        found = _public_names(importlib.import_module(module))
         for name, value in found:
             if chosen and name not in chosen.split(","):
                 continue

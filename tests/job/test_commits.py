@@ -10,12 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.deliveries import read_aside
-from scrapy_mandelbot.job.job import AT_ONCE, Saves, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import RequestForm
+from scrapy_mandelbot.job.saves import AT_ONCE, Saves
+from scrapy_mandelbot.job.spider_state import SpiderState
 
 
 class FakeJob:
@@ -104,7 +105,7 @@ def test_pages_share_a_commit_that_waits_for_the_disk(job, clock):
     assert job.count("commit") == 1
 
 
-def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
+def test_a_failing_commit_is_reported_once_and_retried(commits, job, clock):
     """Each ten seconds, whatever is settled meanwhile."""
     job.error = StorageError("full")
     commits.acknowledged()
@@ -122,10 +123,12 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
 
 
 @pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
-def test_it_is_given_up_where_too_much_is_in_memory(commits, job, monkeypatch, much):
+def test_the_spider_closes_when_too_much_is_uncommitted(
+    commits, job, monkeypatch, much
+):
     """And not before."""
-    monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
-    monkeypatch.setattr(job_module, "MOST_BYTES", 10)
+    monkeypatch.setattr(saves, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(saves, "MOST_BYTES", 10)
     job.error = StorageError("full")
     commits.now()
     setattr(job, much, 10)
@@ -136,7 +139,7 @@ def test_it_is_given_up_where_too_much_is_in_memory(commits, job, monkeypatch, m
     assert job.count("gave up: full") == 1
 
 
-def test_a_broken_file_is_given_up_at_once(commits, job):
+def test_a_corrupt_file_closes_the_spider_at_once(commits, job):
     """Time does not mend it."""
     job.error = CorruptError("malformed")
     assert commits.now() is job.error
@@ -144,7 +147,7 @@ def test_a_broken_file_is_given_up_at_once(commits, job):
     assert "not saved: malformed" not in job.said
 
 
-def test_after_its_close_nothing_is_committed_but_when_asked(commits, job, clock):
+def test_after_close_only_an_explicit_save_commits(commits, job, clock):
     """As at the end of a crawl."""
     commits.acknowledged()
     commits.close()
@@ -157,7 +160,7 @@ def test_after_its_close_nothing_is_committed_but_when_asked(commits, job, clock
     assert job.said == ["commit"]
 
 
-def test_the_state_of_a_spider_is_kept_where_it_changed(job):
+def test_spider_state_is_stored_only_if_it_changed(job):
     """What took long to write is not written again before twenty times as long has
     passed.
     """
@@ -190,7 +193,7 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(job):
     assert again.state == {"pages": 3}
 
 
-def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
+def test_spider_state_is_stored_after_the_machine_was_suspended(job):
     """What was counted of settled pages is in the commit that has them as settled."""
     # each look at the clock is a minute after the last one
     seconds = itertools.count(step=60)
@@ -207,8 +210,8 @@ def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
         assert pickle.loads(job.state["spider.state"]) == {"pages": pages}
 
 
-def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
-    """Once, where it is asked for at each commit; the crawl goes on with what it has."""
+def test_an_unreadable_or_unpicklable_spider_state_is_reported(job, caplog):
+    """Once, though each commit asks for it; the crawl continues."""
     spider = SimpleNamespace(state={"callback": lambda: None})
     state = SpiderState(
         SimpleNamespace(form=RequestForm(spider)), job, lambda: 0.0, lambda: 0.0
@@ -223,7 +226,7 @@ def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     assert "of the previous run cannot be restored" in caplog.text
 
 
-def test_what_is_set_aside_is_read_by_number():
+def test_requests_set_aside_are_read_by_number():
     """As it is kept by reason."""
     assert read_aside(b'{"deaths": [3, 7]}') == {3: "deaths", 7: "deaths"}
     assert read_aside(None) == {}

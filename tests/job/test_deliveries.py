@@ -42,7 +42,7 @@ def died(tmp_path):
         job.close()
 
 
-def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
+def test_requests_in_flight_at_a_death_are_sent_last(died):
     """They are in no line, and go out few at a time; alone, when the next death is the
     last.
     """
@@ -61,7 +61,7 @@ def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
     assert out[-3:] == [[1], [2], [3]]
 
 
-def test_a_death_counts_for_what_was_in_flight_alone(died):
+def test_a_death_counts_only_for_requests_in_flight(died):
     """Not for what waited, nor for what was withheld, and none where the run was
     closed.
     """
@@ -78,7 +78,7 @@ def test_a_death_counts_for_what_was_in_flight_alone(died):
     assert len(again.waiting) == 1
 
 
-def test_what_is_settled_has_no_deaths(died):
+def test_settled_requests_have_no_deaths(died):
     """Their numbers go with the rows."""
     job, deliveries = died([1, 2])
     for number, _ in deliveries.take():
@@ -98,7 +98,7 @@ def test_a_higher_limit_brings_back_what_a_lower_one_set_aside(died):
     assert job.get_state(ASIDE) is None
 
 
-def test_very_many_that_are_set_aside_are_written_now_and_then(died):
+def test_a_long_list_of_requests_set_aside_is_not_written_at_each_commit(died):
     """Each time that there are a tenth more, and at the end: there may be a million."""
     job, deliveries = died([])
     written = []

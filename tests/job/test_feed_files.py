@@ -160,7 +160,7 @@ def items(kind, folder) -> list[int]:
 
 @each_kind
 @ensureDeferred
-async def test_a_run_that_died_is_gone_on_with(begin, tmp_path, kind):
+async def test_a_feed_continues_after_a_run_that_died(begin, tmp_path, kind):
     """Items of settled pages once, those of others when they come again; one head, and
     one end.
     """
@@ -177,7 +177,7 @@ async def test_a_run_that_died_is_gone_on_with(begin, tmp_path, kind):
 
 @each_kind
 @ensureDeferred
-async def test_a_run_that_was_stopped_is_gone_on_with(begin, tmp_path, kind):
+async def test_a_feed_continues_after_a_run_that_was_stopped(begin, tmp_path, kind):
     """As if there had been no end; also where nothing is to come any more."""
     first = begin(kind)
     await first.scrape(1, 2)
@@ -195,7 +195,7 @@ async def test_a_run_that_was_stopped_is_gone_on_with(begin, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["gzip", "gzip csv", "gzip overwritten"])
 @ensureDeferred
-async def test_each_run_adds_a_member_and_leaves_no_copy(begin, tmp_path, kind):
+async def test_each_run_adds_a_gzip_member_and_leaves_no_spool(begin, tmp_path, kind):
     """A run that died while it wrote one leaves a part, which is cut off."""
     kind = KINDS[kind]
     feed, job = tmp_path / kind.name, tmp_path / "job"
@@ -221,9 +221,7 @@ async def test_each_run_adds_a_member_and_leaves_no_copy(begin, tmp_path, kind):
 
 @each_kind
 @ensureDeferred
-async def test_a_run_that_died_before_its_first_commit_begins_anew(
-    begin, tmp_path, kind
-):
+async def test_a_feed_of_a_run_without_commits_starts_over(begin, tmp_path, kind):
     """What it wrote is cut, and kept where the job is."""
     first = begin(kind)
     kept = first.commit()
@@ -273,7 +271,7 @@ def batches(folder) -> dict[str, list[int]]:
 
 @needs_batches
 @ensureDeferred
-async def test_the_batch_that_was_under_way_is_gone_on_with(begin, tmp_path):
+async def test_an_interrupted_batch_is_completed(begin, tmp_path):
     """Numbers go on; what was stored is not stored again, and what was full is."""
     first = begin(BATCHES)
     await first.scrape(1, 2, 3)
@@ -304,7 +302,7 @@ def whole_batches(folder) -> dict[str, list[int]]:
 
 @needs_batches
 @ensureDeferred
-async def test_a_batch_that_was_full_at_a_kill_gets_its_end(begin, tmp_path):
+async def test_a_batch_that_was_full_at_a_kill_is_closed_properly(begin, tmp_path):
     """It is stored by the next run, with no item more, and the one behind it has its
     number.
     """
@@ -362,9 +360,7 @@ async def test_a_batch_that_could_not_be_stored_is_stored_by_the_next_run(
 
 @needs_batches
 @ensureDeferred
-async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(
-    begin, tmp_path
-):
+async def test_a_batch_without_a_commit_starts_over(begin, tmp_path):
     """Its pages are asked for again; it may end within a line. What it had is kept."""
     first = begin(BATCHES)
     await first.scrape(1)
@@ -381,7 +377,7 @@ async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(
 @needs_batches
 @pytest.mark.parametrize("are_stored", [True, False])
 @ensureDeferred
-async def test_what_is_kept_of_batches_grows_with_their_number(
+async def test_stored_batches_leave_no_states_in_the_job(
     begin, monkeypatch, are_stored
 ):
     """Not with its square: a commit writes what has changed, and nothing of those
@@ -404,7 +400,7 @@ async def test_what_is_kept_of_batches_grows_with_their_number(
 
 
 @ensureDeferred
-async def test_a_file_that_is_a_feed_no_longer_is_not_cut(begin, tmp_path):
+async def test_a_file_that_is_no_longer_a_feed_is_not_cut(begin, tmp_path):
     """Others may have written to it; when it is a feed once more it is gone on with."""
     kind, other = KINDS["json"], Kind("others.jsonl", {"format": "jsonlines"}, of_lines)
     first = begin(kind)
@@ -425,13 +421,13 @@ async def test_a_file_that_is_a_feed_no_longer_is_not_cut(begin, tmp_path):
 
 
 @each_kind
-def test_a_crash_harms_none_of_these(begin, kind):
+def test_feeds_that_a_crash_cannot_harm_cause_no_warning(begin, kind):
     """So none is named at the start."""
     assert list(begin(kind).feeds.not_kept()) == []
 
 
 @ensureDeferred
-async def test_a_feed_of_a_class_of_the_projects_own_is_named(begin, tmp_path):
+async def test_a_feed_with_a_custom_exporter_is_reported(begin, tmp_path):
     """Nobody knows whether that goes on in a file."""
     run = begin(
         Kind("items.own", {"format": "own"}, None),

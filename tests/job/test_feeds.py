@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.job.feeds import Spool
+from scrapy_mandelbot.job.spool import Spool
 
 ITEMS = b'{"n": 1}\n' * 100_000  # 900 kB
 

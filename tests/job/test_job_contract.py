@@ -76,7 +76,7 @@ def drain(job, line=LINE) -> list[bytes]:
     return bodies
 
 
-def test_what_is_pushed_is_claimed_once(job):
+def test_each_request_is_claimed_once(job):
     """To the byte, and the line is empty then."""
     body = bytes(range(256))
     number = job.push(LINE, LIFO, body)
@@ -96,7 +96,7 @@ def test_lines_are_kept_apart(job):
 
 
 @pytest.mark.parametrize(("place", "order"), [(LIFO, b"cba"), (FIFO, b"abc")])
-def test_the_order_is_that_of_the_queue_class(job, place, order):
+def test_requests_come_in_the_order_of_the_queue_class(job, place, order):
     """Last in, first out; or first in, first out."""
     for body in (b"a", b"b", b"c"):
         job.push(LINE, place, body)
@@ -125,7 +125,7 @@ def test_priorities_come_first_and_start_requests_behind_the_others(job):
     ]
 
 
-def test_what_is_put_back_is_the_newest_of_its_line(job):
+def test_a_request_put_back_is_the_newest_of_its_line(job):
     """Under its number, with the body that it has now; in another line where it goes
     there.
     """
@@ -141,7 +141,7 @@ def test_what_is_put_back_is_the_newest_of_its_line(job):
     assert drain(job, "http://other") == [b"elsewhere"]
 
 
-def test_what_is_acknowledged_is_gone(job):
+def test_acknowledged_requests_are_deleted(job):
     """And its number is given to none after it."""
     numbers = [job.push(LINE, LIFO, b"%d" % n) for n in range(3)]
     for _ in numbers:
@@ -149,7 +149,7 @@ def test_what_is_acknowledged_is_gone(job):
     assert job.push(LINE, LIFO, b"next") not in numbers
 
 
-def test_many_that_are_claimed_hide_none_that_waits(job):
+def test_many_claimed_requests_hide_no_waiting_one(job):
     """A line of a thousand, of which all but one are claimed and a third put back."""
     for n in range(1000):
         job.push(LINE, LIFO, b"%d" % n)
@@ -164,7 +164,7 @@ def test_many_that_are_claimed_hide_none_that_waits(job):
     assert drain(job) == [*expected, b"0"]
 
 
-def test_fingerprints_are_seen_once_they_are_noted(job):
+def test_a_stored_fingerprint_is_seen(job):
     """Any number of 64 bits."""
     for fingerprint in (0, 1, -1, 2**63 - 1, -(2**63)):
         assert not job.has_seen(fingerprint)
@@ -187,8 +187,8 @@ def test_state_is_kept_by_name(job):
 
 
 @IN_FILES
-def test_states_are_found_by_how_their_names_begin(job):
-    """Whether they are committed or not; those that were taken away are not among them."""
+def test_states_are_found_by_prefix(job):
+    """Committed or not; those that were taken away are not among them."""
     for name in ("site/a", "site/b", "site/c", "site", "sites", "t"):
         job.put_state(name, name.encode())
     job.commit()

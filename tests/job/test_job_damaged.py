@@ -1,4 +1,4 @@
-"""A file of a job in which bits have flipped: what can be read of it is kept as it was."""
+"""A damaged file of a job: what can be read of it is kept as it was."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def read_all(folder: Path) -> tuple[dict[int, bytes], set[str]]:
 
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 @pytest.mark.parametrize("seed", range(14))
-def test_what_can_be_read_is_kept_when_ten_bits_have_flipped(damaged, seed, suffix):
-    """Nothing raises, each request is one of those that were kept, and few are missing."""
+def test_ten_flipped_bits_cost_few_requests(damaged, seed, suffix):
+    """Nothing raises, no request is a wrong one, and few are missing."""
     chance = random.Random(f"{seed}{suffix}")
 
     def flip(octets):
@@ -110,7 +110,7 @@ def test_what_can_be_read_is_kept_when_ten_bits_have_flipped(damaged, seed, suff
         assert len(whole) >= PAGES
 
 
-def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
+def test_a_lost_first_page_loses_no_request(damaged, caplog):
     """It says where the tables begin, and they begin at the same pages in each file."""
 
     def overwrite(octets):
@@ -132,7 +132,7 @@ def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
     }
 
 
-def test_a_file_that_is_cut_in_half_names_no_number_of_lost_requests(damaged, caplog):
+def test_a_file_cut_in_half_does_not_claim_that_no_request_is_lost(damaged, caplog):
     """The index that would say which requests there were is gone, too: 0 would be
     wrong.
     """
@@ -145,7 +145,7 @@ def test_a_file_that_is_cut_in_half_names_no_number_of_lost_requests(damaged, ca
     assert "requests are lost" in caplog.text
 
 
-def test_fingerprints_alone_are_worth_reading(tmp_path):
+def test_fingerprints_without_requests_are_salvaged(tmp_path):
     """A finished job has no more; the run that goes on with them is told that the last
     one died.
     """
@@ -164,7 +164,7 @@ def test_fingerprints_alone_are_worth_reading(tmp_path):
     job.close()
 
 
-def test_a_page_that_is_broken_costs_what_is_on_it(damaged, caplog):
+def test_a_broken_page_costs_only_its_own_requests(damaged, caplog):
     """The number of those that are lost is told; fingerprints, children and state are
     kept.
     """
@@ -185,7 +185,7 @@ def test_a_page_that_is_broken_costs_what_is_on_it(damaged, caplog):
     job.close()
 
 
-def test_what_a_run_has_set_aside_the_next_one_reads(damaged):
+def test_a_file_set_aside_within_a_run_is_salvaged_by_the_next(damaged):
     """As where a page that is broken is found in the middle of a run."""
     folder = damaged(lambda _: None)
     for suffix in ("", "-wal"):
@@ -198,7 +198,7 @@ def test_what_a_run_has_set_aside_the_next_one_reads(damaged):
     assert read_all(folder) == ({}, set())
 
 
-def test_a_file_of_which_nothing_is_left_is_an_error_once(tmp_path, caplog):
+def test_an_unreadable_file_is_an_error_in_one_run_only(tmp_path, caplog):
     """The next run begins from nothing, and says so."""
     (tmp_path / FILE).write_bytes(b"\xff" * 9000)
     with pytest.raises(CorruptError, match="now set aside as"):
@@ -208,7 +208,7 @@ def test_a_file_of_which_nothing_is_left_is_an_error_once(tmp_path, caplog):
     assert "starts empty" in caplog.text
 
 
-def test_a_value_that_was_changed_is_none(tmp_path):
+def test_a_damaged_state_is_not_returned(tmp_path):
     """Where feeds were cut at it, they would be cut at the wrong place."""
     job = SqliteJob(tmp_path / FILE)
     job.put_state("feeds", b'{"items": 812}')

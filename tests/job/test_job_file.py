@@ -14,12 +14,12 @@ from contextlib import closing
 import pytest
 from memory_job import MemoryJob
 
-from scrapy_mandelbot.job import sqlite_job
-from scrapy_mandelbot.job.deliveries import PendingChildren
+from scrapy_mandelbot.job import fingerprints
 from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
+from scrapy_mandelbot.job.job_lock import JobInUseError, JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
-from scrapy_mandelbot.job.salvage import JobInUseError, JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.job.unacked import PendingChildren
 
 LIFO = Place(0, 0, is_last_first=True)
 LINE = "https://example.com"
@@ -30,7 +30,7 @@ def path(tmp_path):
     return tmp_path / "job.sqlite"
 
 
-def test_what_was_committed_is_there_again(path):
+def test_committed_requests_outlive_the_run(path):
     """Requests that wait and those that were claimed, in their order; fingerprints and
     state.
     """
@@ -55,7 +55,7 @@ def test_what_was_committed_is_there_again(path):
     job.close()
 
 
-def test_claimed_rows_that_stood_aside_wait_again(path):
+def test_claimed_rows_wait_again_in_the_next_run(path):
     """More than a claim steps over, committed in between."""
     job = SqliteJob(path)
     for n in range(300):
@@ -75,7 +75,7 @@ def test_claimed_rows_that_stood_aside_wait_again(path):
     job.close()
 
 
-def test_numbers_and_order_go_on_over_runs(path):
+def test_numbers_and_order_continue_over_runs(path):
     """What is pushed in the second run is newer than what was put back in the first."""
     job = SqliteJob(path)
     first = job.push(LINE, LIFO, b"1")
@@ -156,7 +156,7 @@ def test_a_full_disk_loses_nothing(path):
     job.close()
 
 
-def test_lines_without_requests_leave_nothing(path):
+def test_an_empty_line_is_deleted(path):
     """A crawl may come by a million sites."""
     job = SqliteJob(path)
     for n in range(50):
@@ -173,14 +173,14 @@ def test_lines_without_requests_leave_nothing(path):
 
 @pytest.fixture
 def merges_often(monkeypatch):
-    monkeypatch.setattr(sqlite_job, "MOST_FRESH", 100)
-    monkeypatch.setattr(sqlite_job, "MERGED", 7)
-    monkeypatch.setattr(sqlite_job, "DELETED", 30)
-    monkeypatch.setattr(sqlite_job, "PART_EVERY", 3)
+    monkeypatch.setattr(fingerprints, "MOST_FRESH", 100)
+    monkeypatch.setattr(fingerprints, "MERGED", 7)
+    monkeypatch.setattr(fingerprints, "DELETED", 30)
+    monkeypatch.setattr(fingerprints, "PART_EVERY", 3)
 
 
 @pytest.mark.usefixtures("merges_often")
-def test_merging_fingerprints_forgets_none(path):
+def test_merging_loses_no_fingerprint(path):
     """Whenever it is killed, all that were committed are seen, and no other."""
     chance = random.Random(3)
     known: set[int] = set()
@@ -205,7 +205,7 @@ def test_merging_fingerprints_forgets_none(path):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_does_as_the_one_in_memory(path, seed):
+def test_random_operations_have_the_effect_of_a_store_in_memory(path, seed):
     """In any order of operations, commits, failures and restarts at which nothing is
     pending.
     """
@@ -268,7 +268,7 @@ def test_a_corrupt_file_is_an_error(path):
     assert not isinstance(error.value, CorruptError)
 
 
-def test_a_page_that_breaks_in_a_run_is_told(path):
+def test_damage_within_a_run_is_reported(path):
     """A claim of what cannot be read raises; it never returns nothing."""
     job = SqliteJob(path)
     for n in range(2000):
@@ -291,7 +291,7 @@ def _read_all(path) -> None:
         job.close()
 
 
-def test_it_can_be_looked_into_while_a_run_has_it(path):
+def test_the_file_can_be_read_while_a_run_uses_it(path):
     """And what is looked at is what was committed."""
     job = SqliteJob(path)
     job.push(LINE, LIFO, b"1")
@@ -303,12 +303,12 @@ def test_it_can_be_looked_into_while_a_run_has_it(path):
     job.close()
 
 
-def test_one_run_at_a_time(tmp_path):
+def test_two_runs_cannot_share_a_jobdir(tmp_path):
     """The second says who has the job; it is free when that process is gone, however it
     ended.
     """
     hold = (
-        "import sys, pathlib; from scrapy_mandelbot.job.salvage import JobLock;lock ="
+        "import sys, pathlib; from scrapy_mandelbot.job.job_lock import JobLock;lock ="
         " JobLock(pathlib.Path(sys.argv[1])); lock.take(); print('held',"
         " flush=True);sys.stdin.read()"
     )

@@ -15,9 +15,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from scrapy.utils.request import RequestFingerprinter
 
-from scrapy_mandelbot import JobScheduler
+from scrapy_mandelbot import JobScheduler, engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job import job_scheduler
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.job_storage import READ_AT_ONCE
 from scrapy_mandelbot.job.job_store import LineOrder, Place
@@ -45,9 +44,9 @@ def scheduler(crawler):
 
 @pytest.fixture
 def wakes(monkeypatch):
-    """Note how often the engine was asked to ask the scheduler again."""
+    """Count how often the engine is woken."""
     calls = []
-    monkeypatch.setattr(job_scheduler.engine, "wake", calls.append)
+    monkeypatch.setattr(engine, "wake", calls.append)
     return calls
 
 
@@ -62,10 +61,10 @@ def refuse_next(crawler, scheduler) -> None:
     scheduler.finish_request(request)
 
 
-def test_a_new_request_like_one_that_was_refused_has_its_turn(
+def test_a_new_request_equal_to_a_refused_one_waits_for_the_pause(
     crawler, scheduler, clock
 ):
-    """It waits as long as that one would have; the job keeps it, and the crawl goes on."""
+    """It waits as long as that one would have, and the crawl goes on."""
     scheduler.enqueue_request(Request(PAGE))
     refuse_next(crawler, scheduler)
     scheduler.enqueue_request(Request("https://example.com/other"))
@@ -95,7 +94,7 @@ def test_a_request_like_one_before_is_dropped_and_counted(crawler, scheduler):
     assert crawler.stats.get_value("scheduler/dequeued/disk") == 1
 
 
-def test_what_cannot_be_written_down_is_counted_as_kept_in_memory(crawler, scheduler):
+def test_unserializable_requests_count_as_enqueued_in_memory(crawler, scheduler):
     """As Scrapy counts it."""
     scheduler.enqueue_request(Request(PAGE, callback=lambda _: None))
     assert crawler.stats.get_value("scheduler/enqueued/memory") == 1
@@ -104,7 +103,9 @@ def test_what_cannot_be_written_down_is_counted_as_kept_in_memory(crawler, sched
     assert crawler.stats.get_value("scheduler/enqueued/disk") is None
 
 
-def test_what_was_taken_is_known_a_second_later(crawler, scheduler, clock):
+def test_a_request_handed_out_is_committed_as_claimed_a_second_later(
+    crawler, scheduler, clock
+):
     """Though nothing ends: a death then is one with that request in flight."""
     scheduler.enqueue_request(Request(PAGE))
     clock.turn(2)
@@ -117,14 +118,14 @@ def test_what_was_taken_is_known_a_second_later(crawler, scheduler, clock):
 
 
 @pytest.mark.usefixtures("scheduler")
-def test_the_middleware_is_there_where_a_job_is_kept(crawler, make_crawler):
+def test_the_middleware_is_active_only_with_a_job(crawler, make_crawler):
     """And nowhere else."""
     assert JobMiddleware.from_crawler(crawler)
     with pytest.raises(NotConfigured):
         JobMiddleware.from_crawler(make_crawler())
 
 
-def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
+def test_unreadable_requests_no_longer_count_as_pending(crawler, scheduler, caplog):
     """The line of these ends, and the crawl; the first is an error, the others are a
     number.
     """
@@ -145,10 +146,10 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     assert len(job.deliveries.aside) == 30
 
 
-def test_a_loop_has_turns_while_very_many_cannot_be_made_again(
+def test_many_unreadable_requests_do_not_block_the_event_loop(
     crawler, scheduler, clock, wakes
 ):
-    """Some at a time, each time committed; what can be made again comes in its order."""
+    """Some at a time, each time committed; readable requests come in order."""
     job = Job.of(crawler)
     spoilt = 2 * READ_AT_ONCE + 10
     for number in range(spoilt + 1):
@@ -173,9 +174,7 @@ def test_a_loop_has_turns_while_very_many_cannot_be_made_again(
     assert crawler.stats.get_value("mandelbot/job/unreadable") == spoilt
 
 
-def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(
-    crawler, scheduler
-):
+def test_more_requests_than_a_claim_skips_fit_between_two_commits(crawler, scheduler):
     """Each once, in their order, also where newer ones are written meanwhile."""
     job = Job.of(crawler)
     for number in range(300):
@@ -193,7 +192,7 @@ def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(
     assert len({*first, *rest}) == 300
 
 
-def test_start_requests_have_a_line_of_their_own_where_the_settings_give_them_one():
+def test_start_requests_have_a_separate_queue_if_the_settings_name_one():
     """Behind the others, in an order of its own."""
     start = Request(PAGE, meta={"is_start_request": True}, priority=2)
     settings = {"SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleLifoDiskQueue"}
@@ -216,7 +215,8 @@ def test_plain_requests_need_no_class():
     plain, any_ = RequestForm(None, pickles=False), RequestForm(None)
     page = FormRequest(
         "https://example.com/é", formdata={"q": "1"}, headers={"A": ["1", "2"]},
-        meta={"depth": 2, "seen": {1, 2}, "pair": (None, 1.5)}, cb_kwargs={"n": [b"\xff"]},
+        meta={"depth": 2, "seen": {1, 2}, "pair": (None, 1.5)},
+        cb_kwargs={"n": [b"\xff"]},
     )  # fmt: skip
     for write, read in ((plain, plain), (any_, plain), (plain, any_)):
         again = read.read(write.write(page))

@@ -67,7 +67,7 @@ class Run:
     def answer(
         self, request: Request, *, refuses: bool = False, retry_after=None
     ) -> None:
-        """Have a request answered, well or by a 503; one that was refused waits again."""
+        """Answer a request, well or by a 503; one that was refused waits again."""
         flight = self.throttle.flight_of(request)
         self.throttle.let_leave(flight)
         self._active.discard(request)
@@ -125,7 +125,7 @@ def pages(count: int, path: str = "", site: str = SITE) -> list[str]:
     return [f"{site}/{path}{number}" for number in range(count)]
 
 
-def test_a_pause_is_in_the_job_as_soon_as_it_begins(run, clock):
+def test_a_pause_is_committed_as_soon_as_it_begins(run, clock):
     """A crash in the next turn of the loop costs neither it nor its failed probes."""
     first = run()
     first.push(*pages(3))
@@ -168,7 +168,7 @@ def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back):
+def test_an_old_or_ending_pause_starts_with_a_probe(run, clock, is_back):
     """Of those that wait one goes first, however long ago it was."""
     first = run()
     first.push(*pages(5))
@@ -187,7 +187,7 @@ def test_what_was_over_or_on_its_way_back_ends_with_a_probe(run, clock, is_back)
     assert second.all()
 
 
-def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
+def test_a_recovered_sites_state_is_deleted(run, clock):
     """When it is asked as fast as before."""
     first = run()
     first.push(*pages(400))
@@ -204,7 +204,7 @@ def test_a_site_that_is_well_again_is_kept_no_more(run, clock):
     assert not first.job.kept("site/")
 
 
-def test_one_that_is_given_up_begins_anew(run, clock):
+def test_a_given_up_site_is_tried_again_in_the_next_run(run, clock):
     """With a probe; it is tried as often as in the first run."""
     first = run(MANDELBOT_PAUSE_OPTIONS={"tries": 2})
     first.push(*pages(3))
@@ -249,7 +249,7 @@ def test_a_section_stays_set_aside(run, clock):
     assert not second.job.kept("site/")
 
 
-def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
+def test_a_pause_found_by_another_crawl_is_stored_too(run, clock):
     """Until when it holds, by this one's clock."""
     first = run()
     first.push(*pages(2))
@@ -259,7 +259,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     assert not run().all()
 
 
-def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
+def test_of_sites_without_requests_only_current_pauses_are_restored(run, clock):
     """Nothing would end the others."""
     first = run()
     first.push(*pages(1), *pages(1, site=OTHER))
@@ -294,7 +294,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
         b'[[1e400, "", 0, "/x/", 1]]',
     ],
 )
-def test_what_cannot_be_read_is_nothing(run, value):
+def test_an_unreadable_state_is_ignored(run, value):
     """The run begins all the same, and it is gone."""
     first = run()
     first.push(*pages(2))
@@ -305,7 +305,7 @@ def test_what_cannot_be_read_is_nothing(run, value):
     assert len(second.all()) == 2
 
 
-def test_an_endless_pause_is_no_longer_than_any(run, clock):
+def test_a_pause_without_end_is_limited_like_any_other(run, clock):
     """Whatever the file says."""
     first = run()
     first.push(*pages(2))
@@ -318,7 +318,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
 
 
 @pytest.mark.parametrize("section", ["", "/shop/"])
-def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
+def test_a_handover_uses_the_servers_clock(section):
     """Which is ahead of that of who writes it, and by another time of that of who reads
     it.
     """
@@ -338,7 +338,7 @@ def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
 def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
     flight = Flight(None, site)
     flight.request = type("Page", (), {"url": f"{site.name}/page", "method": "GET"})()
-    site.hand_out(flight, now, as_scout=False)
+    site.handed_out(flight, now, as_scout=False)
     site.refused(flight, b"page", Refusal(now, "503", retry_after, 0.0))
 
 
@@ -354,7 +354,7 @@ def test_a_pause_is_left_to_the_next_owner():
     assert (pause.until, pause.reason, pause.failed_probes) == (110.0, "503", 0)
 
 
-def test_a_pace_and_a_delay_hold_for_the_next_owner():
+def test_a_crawl_delay_holds_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
     follow(site, Pace(5.0), inf, 100.0)
@@ -368,6 +368,6 @@ def test_a_pace_and_a_delay_hold_for_the_next_owner():
 @pytest.mark.parametrize(
     "state", [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]
 )
-def test_of_what_cannot_be_read_nothing_is_left(state):
+def test_an_unreadable_handover_is_ignored(state):
     """The server holds the site back as long as its owner has said."""
     assert read_handover(state, 0.0) == []

@@ -137,7 +137,7 @@ def run(make_crawler, clock, tmp_path):
         one.close()
 
 
-def test_what_was_in_flight_at_a_kill_comes_again(run):
+def test_requests_in_flight_at_a_kill_are_sent_again(run):
     """What was settled does not; what waited is as it was."""
     first = run()
     first.start("1", "2", "3", "4")
@@ -154,7 +154,7 @@ def test_what_was_in_flight_at_a_kill_comes_again(run):
 
 
 @pytest.mark.parametrize("reason", ["finished", "shutdown", "job_set_aside", "died"])
-def test_what_start_gave_is_passed_over_in_a_run_that_goes_on(run, reason):
+def test_a_resumed_run_skips_the_start_requests_of_the_last_one(run, reason):
     """As often as it was given; a run after one that has finished asks for it anew."""
     first = run()
     assert first.start("1", "1", "2", dont_filter=True) == [True, True, True]
@@ -168,7 +168,7 @@ def test_what_start_gave_is_passed_over_in_a_run_that_goes_on(run, reason):
     assert second.told("mandelbot/job/passed_over", 0) == (0 if is_new else 3)
 
 
-def test_children_that_a_cut_callback_gave_are_passed_over(run):
+def test_requests_of_an_interrupted_callback_are_skipped(run):
     """Those that no fingerprint stops, once each; what it had not given is new."""
     first = run()
     first.start("parent")
@@ -192,7 +192,7 @@ def test_children_that_a_cut_callback_gave_are_passed_over(run):
     assert sorted(third.all()) == ["a", "b"]
 
 
-def test_a_page_that_is_sent_back_after_its_callback_gives_all_anew(run):
+def test_a_page_sent_back_after_its_callback_yields_all_requests_again(run):
     """It is called once more in this run, and what it gave was counted for the call
     before.
     """
@@ -209,7 +209,7 @@ def test_a_page_that_is_sent_back_after_its_callback_gives_all_anew(run):
     assert second.give(second.job.called(parent), "a", dont_filter=True)
 
 
-def test_a_page_waits_for_what_it_gave_that_cannot_be_written_down(run):
+def test_a_page_is_settled_only_after_its_unserializable_requests(run):
     """A kill before that has ended brings the page back; its end ends both."""
     first = run()
     first.start("parent")
@@ -233,7 +233,7 @@ def test_a_page_waits_for_what_it_gave_that_cannot_be_written_down(run):
     assert not third.give(third.job.start, "child"), "also by the next run"
 
 
-def test_what_is_in_flight_is_known_before_its_callback_runs(run):
+def test_requests_in_flight_are_committed_before_a_callback_runs(run):
     """A commit is made for that, and none where it is known."""
     first = run()
     first.start("1", "2")
@@ -300,7 +300,7 @@ def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     assert after.all() == ["kills"]
 
 
-def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
+def test_requests_in_flight_at_a_death_are_sent_a_few_at_a_time(run):
     """When nothing else is left to do, or in flight."""
     first = run()
     first.start(*map(str, range(20)))
@@ -323,7 +323,7 @@ def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
     assert len(second.all()) == min(FEW, count)
 
 
-def test_after_ten_minutes_they_go_one_at_a_time_beside_others(run):
+def test_after_ten_minutes_suspects_are_sent_one_at_a_time_beside_others(run):
     """A crawl that never runs dry has no moment at which nothing else is left to do."""
     first = run()
     first.start("a", "b", "c")
@@ -346,7 +346,7 @@ def test_after_ten_minutes_they_go_one_at_a_time_beside_others(run):
 
 
 @pytest.mark.parametrize("ends", ["died", "closed"])
-def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
+def test_spider_state_is_restored_after_a_death(run, ends):
     """Scrapy gives back that of one that was closed."""
     first = run()
     first.crawler.spider.state = {"pages": 7}
@@ -359,8 +359,8 @@ def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
     assert second.crawler.spider.state == ({"pages": 7} if ends == "died" else {})
 
 
-def test_what_others_keep_in_a_job_is_there_in_the_next_run(run):
-    """Under their names, as of the last commit; what cannot be read closes the crawl."""
+def test_states_of_other_components_are_there_in_the_next_run(run):
+    """By name, as of the last commit; an unreadable one closes the crawl."""
     first = run()
     values = {"a/1": b"1", "a/2": b"2", "b/1": b"3"}
 
@@ -411,7 +411,7 @@ def test_a_second_run_ends_at_its_start(run):
     assert run().scheduler is not None
 
 
-def test_a_run_that_was_resumed_is_told(run, caplog):
+def test_a_resumed_run_is_reported(run, caplog):
     """With how many wait, and how the last one ended."""
     caplog.set_level("INFO")
     first = run()
@@ -425,7 +425,7 @@ def test_a_run_that_was_resumed_is_told(run, caplog):
 
 
 @pytest.mark.parametrize("reason", ["finished", "shutdown"])
-def test_what_cannot_be_kept_is_told_at_the_end(run, caplog, reason):
+def test_requests_left_in_memory_are_reported_at_the_end(run, caplog, reason):
     """The first ten by name, and how many are left."""
     first = run()
     for number in range(12):
@@ -439,7 +439,7 @@ def test_what_cannot_be_kept_is_told_at_the_end(run, caplog, reason):
     assert "11" in "".join(record.getMessage() for record in caplog.records[before:])
 
 
-def test_other_callbacks_are_found_again_by_their_names(run):
+def test_callbacks_are_restored_by_name(run):
     """And a request that was changed on its way back is kept as it is then."""
     first = run()
     spider = first.crawler.spider
@@ -467,7 +467,7 @@ def test_a_feed_that_a_crash_may_harm_is_named_at_the_start(run, tmp_path, caplo
     assert "own uses a custom exporter" in caplog.text
 
 
-def test_a_page_that_is_sent_back_while_another_waits_for_it_is_asked_for_again(run):
+def test_a_page_sent_back_is_requested_again_though_another_depends_on_it(run):
     """Its row stays until both are settled; it waits in memory."""
     first = run()
     first.start("parent")

@@ -11,7 +11,7 @@ import pytest
 from crawling import SCRAPYS_FORM, SETTINGS, LinksSpider, ensureDeferred
 from crawling import crawl as crawl_with
 from queueing import open_scheduler as open_scrapys
-from scrapy import Request
+from scrapy import Request, squeues
 
 from scrapy_mandelbot.job import takeover as scrapys_files
 from scrapy_mandelbot.job.requests import RequestForm
@@ -68,12 +68,18 @@ def take(tmp_path):
     return take_over_now
 
 
-QUEUES = ["PickleLifoDiskQueue", "PickleFifoDiskQueue", "MarshalLifoDiskQueue"]
+QUEUES = [
+    "PickleLifoDiskQueue",
+    "PickleFifoDiskQueue",
+    "MarshalLifoDiskQueue",
+    "PickleLifoSQLiteQueue",
+    "PickleFifoSQLiteQueue",
+]
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", [one for one in QUEUES if hasattr(squeues, one)])
 @ensureDeferred
-async def test_all_that_waits_is_taken_over_once(
+async def test_waiting_requests_of_scrapy_are_imported_once(
     make_crawler, tmp_path, take, caplog, queue
 ):
     """In the order of its pushes; the fingerprints with it; and a second run finds
@@ -95,7 +101,7 @@ async def test_all_that_waits_is_taken_over_once(
 
 
 @ensureDeferred
-async def test_of_a_killed_run_what_can_be_read_is_taken(
+async def test_what_can_be_read_of_a_killed_run_is_imported(
     make_crawler, tmp_path, take, caplog
 ):
     """What was in flight is nowhere: a warning says so."""
@@ -105,7 +111,9 @@ async def test_of_a_killed_run_what_can_be_read_is_taken(
 
 
 @ensureDeferred
-async def test_a_torn_end_costs_what_is_torn(make_crawler, tmp_path, take, caplog):
+async def test_a_torn_end_costs_only_the_torn_record(
+    make_crawler, tmp_path, take, caplog
+):
     """All records before it come, and it is named."""
     leave(make_crawler, tmp_path)
     (file,) = (tmp_path / "requests.queue").glob("*site1*/0")
@@ -135,7 +143,7 @@ async def test_what_cannot_be_read_is_named_and_kept_aside(
 
 @pytest.mark.parametrize("gone", ["requests.queue", "requests.seen"])
 @ensureDeferred
-async def test_what_there_is_is_taken_over(make_crawler, tmp_path, take, gone, caplog):
+async def test_a_partial_jobdir_is_imported(make_crawler, tmp_path, take, gone, caplog):
     """Requests without fingerprints, or fingerprints alone; once."""
     leave(make_crawler, tmp_path)
     path = tmp_path / gone
@@ -156,7 +164,7 @@ async def test_what_there_is_is_taken_over(make_crawler, tmp_path, take, gone, c
 
 
 @ensureDeferred
-async def test_a_queue_whose_own_notes_are_broken_is_named(
+async def test_a_queue_with_a_broken_info_file_is_reported(
     make_crawler, tmp_path, take, caplog
 ):
     """Of the others all is taken."""
@@ -175,7 +183,7 @@ async def test_a_queue_whose_own_notes_are_broken_is_named(
 
 
 @ensureDeferred
-async def test_a_takeover_that_breaks_off_goes_on(
+async def test_an_interrupted_import_continues(
     make_crawler, tmp_path, take, monkeypatch
 ):
     """What was committed before is not taken twice, what was not is taken."""
@@ -209,7 +217,7 @@ def test_fingerprints_are_read_in_either_form(tmp_path):
 
 
 @ensureDeferred
-async def test_a_crawl_goes_on_with_a_job_of_scrapys(webs, tmp_path):
+async def test_a_crawl_continues_a_job_of_scrapys(webs, tmp_path):
     """Every page once over both runs, but those whose start URL is asked again."""
     from webs import Closed, site
 

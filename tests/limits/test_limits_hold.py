@@ -5,15 +5,15 @@ from __future__ import annotations
 import gzip
 
 import pytest
+from mandelbot import RobotsTxt, SitemapReader, robot_tags
+from mandelbot.answers.retry_after import wait_asked_for
+from mandelbot.dates import IN_SITEMAPS, IN_TAGS, read_date
+from mandelbot.formatting import LONGEST, shown
+from mandelbot.robotstxt import robots_txt as robots_module
+from mandelbot.sitemaps import entries, unpacking
+from mandelbot.tags import head, reading
 
-from scrapy_mandelbot import RobotsTxt, SitemapReader, robot_tags
 from scrapy_mandelbot.fetching.fetcher import MOST_CITED, cited_sitemaps
-from scrapy_mandelbot.politeness.retry_after import wait_asked_for
-from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.robots.formatting import LONGEST, shown
-from scrapy_mandelbot.robots.robotstxt import robots_txt as robots_module
-from scrapy_mandelbot.robots.sitemaps import entries, unpacking
-from scrapy_mandelbot.robots.tags import head, reading
 
 URL = "https://example.com/sitemap.xml"
 ENTRY = "<url><loc>https://example.com/{}</loc>{}</url>"

@@ -6,11 +6,13 @@ import inspect
 import pkgutil
 import re
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import docutils.core
 import docutils.nodes
 import docutils.utils
+import mandelbot
 from tables import each_row
 
 import scrapy_mandelbot
@@ -28,42 +30,48 @@ NO_LIMITS = {
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
     "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
-    "fetching.failures._LONGEST_LABEL": "what a name can be",
-    "robots.origins._LONGEST_NAME": "what a name can be",
-    "politeness.inside._LONGEST_HOSTS": "what a name can be",
+    "mandelbot.answers.failures._LONGEST_LABEL": "what a name can be",
+    "mandelbot.origins._LONGEST_NAME": "what a name can be",
+    "mandelbot.answers.inside._LONGEST_HOSTS": "what a name can be",
     "politeness.pacer._LONGEST_WAY": "when a request has arrived",
     "fleet.worker.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
-    "robots.robotstxt.agents.product_tokens": "agents are the project's",
-    "robots.robotstxt.grammar.grammar_of": "dialects are the project's",
-    "robots.robotstxt.grammar._spellings": "dialects are the project's",
-    "robots.lint.delivery._MANY_REDIRECTS": "when a finding is reported",
-    "robots.lint.structure._LONGEST": (
+    "mandelbot.robotstxt.agents.product_tokens": "agents are the project's",
+    "mandelbot.robotstxt.grammar.grammar_of": "dialects are the project's",
+    "mandelbot.robotstxt.grammar._spellings": "dialects are the project's",
+    "mandelbot.findings.delivery._MANY_REDIRECTS": "when a finding is reported",
+    "mandelbot.findings.structure._LONGEST": (
         "of a name that is compared with others for a finding"
     ),
-    "robots.lint.syntax._LONGEST": "what a field can be",
-    "robots.lint.value_checks._LONGEST_CLEAN_PARAM": "when a finding is reported",
-    "robots.lint.value_checks._LONGEST_DELAY": "when a finding is reported",
-    "robots.fix.questions.LONGEST": "of a rule that a correction is proved by",
-    "robots.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
-    "robots.sitemaps.markup._LONGEST_CLOSING": (
+    "mandelbot.findings.syntax._LONGEST": "what a field can be",
+    "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": (
+        "when a finding is reported"
+    ),
+    "mandelbot.findings.value_checks._LONGEST_DELAY": "when a finding is reported",
+    "mandelbot.fix.questions.LONGEST": "of a rule that a correction is proved by",
+    "mandelbot.sitemaps.markup._LONGEST": (
         "of markup that may be cut between two blocks"
     ),
-    "robots.sitemaps.entries._LONGEST_NAME": (
+    "mandelbot.sitemaps.markup._LONGEST_CLOSING": (
         "of markup that may be cut between two blocks"
     ),
-    "robots.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
-    "robots.sitemaps.urls._LONGEST_NAME": "what a host can be",
+    "mandelbot.sitemaps.entries._LONGEST_NAME": (
+        "of markup that may be cut between two blocks"
+    ),
+    "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
+    "mandelbot.sitemaps.urls._LONGEST_LABEL": "what a host can be",
+    "mandelbot.sitemaps.urls._LONGEST_NAME": "what a host can be",
+    "report.quantile_sketch._MOST": "of a value that a quantile is estimated from",
     "store.redis.wire._MOST_AT_A_TIME": (
         "of commands that go out together; the others follow"
     ),
-    "robots.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
-    "robots.tags.directives._LONGEST_DATE": "what a date can be",
-    "robots.tags.head.patterns_for": "agents are the project's",
-    "robots.tags.reading._names": "agents are the project's",
-    "robots.preferences.in_pages._names": "agents are the project's",
-    "robots.tags.head._MOST_ESCAPED": "what a reference can be",
-    "robots.tags.head._MOST_SPACE": "what a tag can be",
+    "mandelbot.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
+    "mandelbot.tags.directives._LONGEST_DATE": "what a date can be",
+    "mandelbot.tags.head.patterns_for": "agents are the project's",
+    "mandelbot.tags.reading._names": "agents are the project's",
+    "mandelbot.preferences.in_pages._names": "agents are the project's",
+    "mandelbot.tags.head._MOST_ESCAPED": "what a reference can be",
+    "mandelbot.tags.head._MOST_SPACE": "what a tag can be",
 }
 LIKE_A_LIMIT = re.compile(r"MOST|LONGEST|LIMIT|DEEPEST|REMEMBERED|KEPT")
 
@@ -93,7 +101,8 @@ def in_force(where):
         group, _, key = where.rstrip('"]').partition('["')
         return OPTIONS[group][key] if key else setting_defaults()[where]
     home, _, name = where.rpartition(".")
-    module = import_module(f"scrapy_mandelbot.{home}".rstrip("."))
+    package = "" if home.startswith("mandelbot.") else "scrapy_mandelbot."
+    module = import_module(f"{package}{home}".rstrip("."))
     if name.endswith(")"):
         function, _, argument = name.rstrip(")").partition("(")
         return inspect.signature(getattr(module, function)).parameters[argument].default
@@ -116,9 +125,13 @@ def test_every_limit_of_the_code_is_listed():
     is none.
     """
     found = set()
-    for module in pkgutil.walk_packages(scrapy_mandelbot.__path__, "scrapy_mandelbot."):
+    walked = chain.from_iterable(
+        pkgutil.walk_packages(one.__path__, f"{one.__name__}.")
+        for one in (mandelbot, scrapy_mandelbot)
+    )
+    for module in walked:
         # of a person, not of a crawl
-        if re.search(r"\.(commands|reports)\b", module.name):
+        if re.search(r"\.(cli|commands|reports|__main__)\b", module.name):
             continue
         loaded = import_module(module.name)
         source = inspect.getsource(loaded)
@@ -133,7 +146,7 @@ def test_every_limit_of_the_code_is_listed():
                 found.add(f"{home}.{name}")
     listed = {where for _, _, where, _ in ROWS}
     assert sorted(found - listed - NO_LIMITS.keys()) == []
-    assert sorted(NO_LIMITS.keys() - found) <= ["robots.sitemaps.markup._LONGEST"]
+    assert sorted(NO_LIMITS.keys() - found) <= ["mandelbot.sitemaps.markup._LONGEST"]
 
 
 def test_every_limit_that_is_a_setting_is_listed():

@@ -6,10 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
+from mandelbot.answers.meaning import Kind, meaning_of
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.http import Headers
-
-from scrapy_mandelbot.politeness.meaning import Kind, meaning_of
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 
 DOCS = Path(__file__).parents[2] / "docs" / "says_no.rst"
 NOW = 1_700_000_000.0

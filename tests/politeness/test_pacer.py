@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 SITE = Site("https://example.com", PausePolicy())
 
@@ -115,7 +115,7 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     assert turns.due(102) == turns.due_after(102) == 102
     assert not turns.is_needed(102)
     assert turns.is_idle(102)
-    turns.hold(150)
+    turns.postpone(150)
     assert turns.due(103) == 103, "its pace is not known yet"
     assert turns.follow(Pace(5.0), inf, 104)
     assert turns.due(104) == 109, "that long it takes at most, whatever was left"

@@ -27,6 +27,7 @@ from scrapy_mandelbot.politeness import (
     pause_policy,
     probe,
     rate_control,
+    slow_limit_estimator,
 )
 
 FEW = range(1000, 1003)
@@ -234,10 +235,10 @@ NEEDED_BY = [
     (rate_control, "BY_CHANCE", 2.0, "chance 20 %"),
     (rate_control, "MOST_BY_CHANCE", 0, "chance 20 %"),
     (rate_control, "_OTHERS_FIRST", 0, "111 dead, flat, 30/5"),
-    (rate_control, "_SLOW", 0.0, "30/min, burst 5"),
-    (rate_control, "_SPANS", 1, "10/min"),
-    (rate_control, "BELOW", 1.0, "6/min, burst 5"),
-    (rate_control, "_TRUSTED", 1e9, "10 to 30 a minute"),
+    (slow_limit_estimator, "_SLOW", 0.0, "30/min, burst 5"),
+    (slow_limit_estimator, "_SPANS", 1, "10/min"),
+    (slow_limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
+    (slow_limit_estimator, "_TRUSTED", 1e9, "10 to 30 a minute"),
     (rate_control, "CONCLUSIVE", 100, "111 dead, flat"),
     # faults.py, pause.py, probe.py
     (faults, "_SUSPICIOUS", 100, "111 dead, path"),

@@ -127,7 +127,7 @@ def test_in_a_limit_an_idle_crawl_learns_nothing():
     assert rate_control.rate == pytest.approx(before, rel=0.02)
 
 
-def test_what_was_not_sent_in_time_is_not_caught_up():
+def test_unused_sending_times_are_not_made_up_for():
     """But for a part of the burst of a limit, and few requests of that."""
     ramp = RateControl()
     pause(ramp, 100.0)
@@ -230,5 +230,6 @@ def test_what_is_written_down_of_a_run_is_bounded():
     for number in range(10_000):
         rate_control.good(float(number), float(number))
         rate_control.refused(float(number), float(number))
-    assert len(rate_control._good) == len(rate_control._came) == 2_000
-    assert len(rate_control._refused) == 100
+    run = rate_control._run
+    assert len(run.good) == len(run.came) == 2_000
+    assert len(run.refused) == 100

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
@@ -28,7 +29,6 @@ from scrapy_mandelbot.politeness.probe import (
 )
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -61,7 +61,7 @@ def serve(site: Site, pages: int = 40) -> None:
 def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
     assert site.due(now) <= now
     flight = flight_to(site, path)
-    site.hand_out(flight, now, as_scout=scout)
+    site.handed_out(flight, now, as_scout=scout)
     return flight
 
 
@@ -102,7 +102,7 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     assert site.as_text() == "its rules are being found out"
     assert not site.is_shut(100), "it is being asked"
     assert scout.settle(100, Purpose.RULES)
-    site.look_anew()
+    site.recheck()
     assert site.is_plain
     scout = hand_out(site, 100, scout=True)
     assert site.ended(scout, 101), "the others may go"
@@ -129,7 +129,7 @@ def test_a_hold_may_be_ended_by_hand(site):
     """At once; a hold that is set again counts from the first."""
     site.hold(90, until=500)
     site.hold(100, until=600)
-    site.hold(110, until=110)
+    site.release(110)
     assert site.due(110) == 110
     assert site.end_hold(110) == 20
 
@@ -162,7 +162,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     assert admit(site, flight, 101) is GO, "it has its turn"
 
 
-def test_who_ignores_pauses_goes_all_the_same(site):
+def test_a_request_with_dont_pause_is_sent_during_a_pause(site):
     """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
     refuse(site, 100)
     flight = flight_to(site)
@@ -214,7 +214,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     assert site.due(100) == inf
     assert site.decide(100).wait not in FOR_A_TIME
     scout.settle(102, Purpose.RULES)
-    site.look_anew()
+    site.recheck()
     follow(site, Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.decide(104).wait in FOR_A_TIME
@@ -230,7 +230,7 @@ def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
     site.pacer.resumes_at = 160.0
     assert site.pacer.restore(longest=60.0, now=100)
-    site.look_anew()
+    site.recheck()
     assert site.due(100) == 160
     assert not site.pacer.restore(longest=60.0, now=100)
     follow(site, Pace(5.0), inf, 100)
@@ -310,7 +310,7 @@ def set_shelf_aside(site: Site) -> PauseEffect | None:
     """
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
-        site.hand_out(page, 100, as_scout=False)
+        site.handed_out(page, 100, as_scout=False)
     for number, page in enumerate(pages):
         site.refused(page, b"%d" % number, Refusal(100.0, "503"))
         site.ended(page, 100)
@@ -564,7 +564,7 @@ def test_a_pause_that_is_reset_is_as_at_first(site):
     refuse(site, 100)
     hand_out(site, 101)
     site.pause.reset()
-    site.look_anew()
+    site.recheck()
     assert site.is_plain
     assert site.pause.probe is None
     assert refuse(site, 102) is PauseEffect.PAUSED
@@ -619,7 +619,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
         site.pause_as_peer(Refusal(100, "503", 3))
     assert site.due(100) == 103
     probe = flight_to(site)
-    site.hand_out(probe, 103, as_scout=False)
+    site.handed_out(probe, 103, as_scout=False)
     assert site.due(103.5) == inf
     assert site.answered(probe, 104, b"") is PauseEffect.RESUMED
     site.ended(probe, 104)
@@ -636,12 +636,12 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert site.faults.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
     assert site.faults.of(page.request).is_reported
-    site.hand_out(page, 130, as_scout=False)
+    site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
     later = site.faults.due("/shop/", 131)
-    site.hand_out(probe, later, as_scout=False)
+    site.handed_out(probe, later, as_scout=False)
     assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION
     assert not list(site.left())
 
@@ -651,7 +651,7 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
     site = Site("https://example.com", PausePolicy(asks_once=False))
     site.restore(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
-    site.hand_out(page, 130, as_scout=False)
+    site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert not list(site.left())
 
@@ -669,7 +669,7 @@ def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(
     assert not site.pause.is_given_up
     assert 130 <= site.pause.gives_up_at < inf
     probe = flight_to(site)
-    site.hand_out(probe, 130, as_scout=False)
+    site.handed_out(probe, 130, as_scout=False)
     if is_well:
         assert site.answered(probe, 131, b"") is PauseEffect.RESUMED
     else:
@@ -685,7 +685,7 @@ def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_wel
     site = Site("https://example.com", PausePolicy())
     site.restore(100, LeftPause(130, "503", 1, "/shop/"))
     probe = flight_to(site, "/shop/1")
-    site.hand_out(probe, 130, as_scout=False)
+    site.handed_out(probe, 130, as_scout=False)
     assert [section.path for section in site.faults.give_up("enough")] == ["/shop/"]
     if is_well:
         assert site.answered(probe, 131, b"1") is None
@@ -704,7 +704,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
         site.restore(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
     assert site.due(100) == site.faults.due("/a/", 100) == 100
-    site.hand_out(flight_to(site), 100, as_scout=False)
+    site.handed_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
 

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 
 from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 
@@ -79,7 +78,7 @@ class AnyOrder(RuleBasedStateMachine):
         section = self.site.faults.of(flight.request)
         if section is not None and section.due(self.now) > self.now:
             return
-        self.site.hand_out(flight, self.now, as_scout=as_scout)
+        self.site.handed_out(flight, self.now, as_scout=as_scout)
         self.flights.append(flight)
         self.passed(flight, is_probe=is_probe)
         if as_scout:
@@ -127,7 +126,7 @@ class AnyOrder(RuleBasedStateMachine):
     def the_rules_are_known(self) -> None:
         if self.site.scout is not None:
             self.site.scout.settle(self.now, Purpose.RULES)
-            self.site.look_anew()
+            self.site.recheck()
         self.scouts.clear()
 
     @rule(seconds=st.sampled_from([0.5, 10.0]))
@@ -137,7 +136,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def its_pause_is_ended_by_hand(self) -> None:
         if self.site.held_until > self.now:
-            self.site.hold(self.now, self.now)
+            self.site.release(self.now)
             self.site.end_hold(self.now)
         self.site.pause.be_due(self.now)
 
@@ -230,7 +229,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.now = site.due(self.now)
             assert isfinite(self.now)
             flight = flight_to(site, "/other")
-            site.hand_out(flight, self.now, as_scout=False)
+            site.handed_out(flight, self.now, as_scout=False)
             assert admit(site, flight, self.now) is GO
             site.sent(flight, self.now)
             self.now += 0.5
@@ -239,7 +238,7 @@ class AnyOrder(RuleBasedStateMachine):
         for section in list(site.faults.aside.values()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
-            site.hand_out(flight, self.now, as_scout=False)
+            site.handed_out(flight, self.now, as_scout=False)
             was_over = section.is_over()
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness.rate_control import SlowLimitEstimator
+from scrapy_mandelbot.politeness.slow_limit_estimator import SlowLimitEstimator
 
 
 def spans(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clocks import MIDNIGHT as NOW
 
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
-from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     PaceRecord,
     PauseRecord,

@@ -13,7 +13,7 @@ from clocks import MIDNIGHT as NOW
 from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
@@ -54,7 +54,7 @@ def test_the_sums_are_those_of_the_sites():
     assert total["answers"]["errors"] == 8
 
 
-def test_how_slow_the_slowest_answers_are_is_told():
+def test_the_report_has_the_time_of_the_slowest_answers():
     """One in twenty took longer."""
     record = CrawlRecord(NOW, lambda _: False)
     record.watch()
@@ -66,7 +66,7 @@ def test_how_slow_the_slowest_answers_are_is_told():
     assert site["answers"]["slow_time"] == pytest.approx(0.95, rel=0.04)
 
 
-def test_the_troubled_come_first():
+def test_sites_with_trouble_come_first():
     """Given up, refused, then the largest, each with its state."""
     given_up, refused, *well = a_report()["sites"]
     assert (given_up["site"], given_up["state"]) == (
@@ -91,7 +91,7 @@ def test_the_troubled_come_first():
     assert refused["pace"]["asked"] == refused["gaps"]["least"] == 6
 
 
-def test_rules_of_all_sites_are_told():
+def test_the_report_lists_the_rules_of_all_sites():
     """Those that forbade most first, with line and examples."""
     first, *_ = a_report()["rules"]
     assert (first["site"], first["count"]) == ("https://site-4.example", 5)
@@ -133,7 +133,7 @@ COST = " https://a.example: Crawl-delay 2 s asked for; requests came every 0.4 s
         ([3], ""),
     ],
 )
-def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
+def test_a_delay_that_is_not_obeyed_is_reported_with_the_real_gap(gaps, cost):
     """Of the site where requests came fastest, measured by the delay; none if all were
     slower.
     """
@@ -160,7 +160,7 @@ def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
     assert re.search(r"not obeyed(: .* s)?", row)[1] == shown
 
 
-def test_a_limit_that_was_found_is_told():
+def test_the_report_has_the_rate_limit_that_was_found():
     """In the data and the table, where a site has one."""
     record = a_record(1)
     record.of("https://slow.example", NOW).limit = 0.5001
@@ -173,7 +173,7 @@ def test_a_limit_that_was_found_is_told():
     )
 
 
-def test_nothing_of_the_web_is_raw():
+def test_text_from_the_web_is_escaped_in_the_report():
     """What has no place in a line is an escape, in the JSON as well."""
     record = a_record(1)
     record.of("https://evil\u202e.example\x1b[2J", NOW).pages += 1
@@ -191,7 +191,7 @@ def test_a_crawl_of_nothing_has_a_report():
     assert "No URL was forbidden" in page_of(report)
 
 
-def test_times_that_are_none_are_null():
+def test_unknown_times_are_null_in_json():
     """A pause that is ended manually has no end, and JSON has no infinity."""
     record = a_record(1)
     (one,) = record.in_order()
@@ -211,9 +211,7 @@ def test_5000_sites_are_a_page_of_less_than_3_megabytes():
 
 def test_the_page_names_all_of_the_json():
     """Every field that a report may have, and no other."""
-    ledger = {"path": "ledger.jsonl", "lines": 9, "missing": 0}
-    report = a_report(waiting=WAITING, ledger=ledger)
-    assert "Ledger: ledger.jsonl, 9 lines of this run." in page_of(report)
+    report = a_report(waiting=WAITING)
     report["rest"] = None
     of_sites = fields_of({"sites": report.pop("sites")})
     of_total = {name.replace("sites[].", "total.") for name in of_sites}

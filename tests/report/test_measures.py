@@ -7,19 +7,19 @@ from itertools import count
 
 import pytest
 from clocks import MIDNIGHT as NOW
+from mandelbot.formatting import moment
 
-from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import (
+from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.measurements import (
     METRICS,
     MOST_LABELLED,
     OTHERS,
     Labels,
     measuring,
 )
-from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
-from scrapy_mandelbot.robots.formatting import moment
 
 SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())
@@ -84,7 +84,7 @@ def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme
     }
 
 
-def test_what_is_no_status_is_an_error_type(record):
+def test_a_failure_without_a_status_is_an_error_type(record):
     """A failure has no status code."""
     record.of("https://example.com", NOW).refusal("timeout", NOW, None)
     found = measure(record, NOTHING, Labels(), NOW)
@@ -192,7 +192,7 @@ def test_the_largest_get_the_labels(record):
 
 
 def test_labels_are_kept_free_for_trouble(record):
-    """A site that refuses late gets its own labels, though many large ones came before."""
+    """A site that refuses late gets its own labels, despite many large ones."""
     labels = Labels()
     for number in range(100):
         record.of(f"https://{number}.example", NOW).pages = 100

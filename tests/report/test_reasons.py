@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from clocks import MIDNIGHT as NOW
 from flights import follow
+from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
@@ -14,14 +15,8 @@ from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.report.status import (
-    Reason,
-    SiteSnapshot,
-    Why,
-    held,
-    limit_text,
-)
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held, limit_text
+from scrapy_mandelbot.report.status import Reason
 
 SITE = "https://example.com"
 
@@ -33,7 +28,7 @@ def site() -> Site:
 
 def flight(site: Site, path: str = "/a", *, scout: bool = False) -> Flight:
     one = Flight(Request(url=SITE + path), site)
-    site.hand_out(one, NOW, as_scout=scout)
+    site.handed_out(one, NOW, as_scout=scout)
     return one
 
 
@@ -76,7 +71,7 @@ def test_probed(site):
     refuse(site)
     assert reason(site, NOW + 61) == (Reason.PROBED, NOW + 60)
     probe = Flight(Request(url=f"{SITE}/b"), site)
-    site.hand_out(probe, NOW + 61, as_scout=False)
+    site.handed_out(probe, NOW + 61, as_scout=False)
     assert reason(site, NOW + 61) == (Reason.PROBED, None)
 
 
@@ -84,10 +79,10 @@ def test_recovering(site):
     """After a good probe the rate is limited: the next time is known."""
     refuse(site)
     probe = Flight(Request(url=f"{SITE}/b"), site)
-    site.hand_out(probe, NOW + 61, as_scout=False)
+    site.handed_out(probe, NOW + 61, as_scout=False)
     site.answered(probe, NOW + 61, b"b")
     after = Flight(Request(url=f"{SITE}/c"), site)
-    site.hand_out(after, NOW + 61, as_scout=False)
+    site.handed_out(after, NOW + 61, as_scout=False)
     found = why(site, NOW + 61)
     assert found.reason is Reason.RECOVERING
     assert NOW + 61 < found.until < NOW + 72
@@ -102,7 +97,7 @@ def test_recovering(site):
         (Mode.LIMIT, 0, "a limit of about 30 requests a minute"),
     ],
 )
-def test_a_limit_is_told_with_the_time_that_what_waits_takes(
+def test_a_rate_limit_comes_with_the_time_for_the_waiting_requests(
     site, mode, waiting, words
 ):
     """Of a site that counts what it is asked; of others the rate says little."""
@@ -155,7 +150,7 @@ def test_a_recovery_does_not_hide_a_pace(site):
     follow(site, Pace(500.0, source="set manually"), inf, NOW)
     refuse(site)
     probe = Flight(Request(url=f"{SITE}/b"), site)
-    site.hand_out(probe, NOW + 61, as_scout=False)
+    site.handed_out(probe, NOW + 61, as_scout=False)
     site.sent(probe, NOW + 61)
     site.answered(probe, NOW + 61, b"b")
     site.ended(probe, NOW + 61)

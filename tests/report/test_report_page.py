@@ -43,7 +43,7 @@ def open_first(browser):
     one(browser, "#sites th[scope=row] button").click()
 
 
-def test_what_happened_is_there(opened):
+def test_the_page_shows_what_happened(opened):
     """In short, as charts, site by site, rules, what waits; the browser complains of
     nothing.
     """
@@ -132,7 +132,7 @@ def test_sites_are_found_and_sorted(opened):
 
 @pytest.mark.parametrize("width", [390, 900, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read(opened, width, scheme):
+def test_the_page_meets_the_rules_of_accessibility(opened, width, scheme):
     """On each screen nothing sticks out, and all text has a contrast of 4.5, day and
     night.
     """
@@ -155,7 +155,7 @@ def test_it_can_be_read(opened, width, scheme):
     assert [pair for pair in contrasts if pair[0] < 4.5] == []
 
 
-def test_nothing_is_told_by_colour_alone(opened):
+def test_no_fact_is_shown_by_colour_alone(opened):
     """A pause is hatched, a refusal and robots.txt have shapes; charts have names and a
     table.
     """
@@ -183,7 +183,7 @@ def test_nothing_is_told_by_colour_alone(opened):
 HOSTILE = "</script><img src=x onerror=window.harmed=1>{{ 7 * 7 }}<!--"
 
 
-def test_nothing_of_the_web_does_harm(opened):
+def test_text_from_the_web_runs_no_script(opened):
     """Names, rules, reasons, URLs and agents are text, whatever they hold; no other
     script runs.
     """

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness.flight import End, Tally
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.politeness.tally import End, Tally
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
@@ -25,7 +26,6 @@ from scrapy_mandelbot.report.site_record import (
     MOST_PAUSES,
     MOST_ROBOTS,
     MOST_RULES,
-    QuantileSketch,
     SiteRecord,
 )
 
@@ -49,7 +49,7 @@ def paused(
 @pytest.mark.parametrize(
     "values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]]
 )
-def test_a_spread_knows_its_values_within_five_percent(values):
+def test_a_sketch_knows_its_quantiles_within_five_percent(values):
     """Least, most and count are exact; quantiles are near."""
     spread = QuantileSketch()
     for value in values:
@@ -66,12 +66,12 @@ def test_a_spread_knows_its_values_within_five_percent(values):
     assert spread.quantile(1.0) == pytest.approx(max(values), rel=0.05)
 
 
-def test_an_empty_spread_has_no_median():
+def test_an_empty_sketch_has_no_median():
     """It says so, and invents no number."""
     assert QuantileSketch().median is None
 
 
-def test_merged_spreads_are_as_one():
+def test_merged_sketches_are_as_one():
     """What is folded has the values of both."""
     one, other, both = QuantileSketch(), QuantileSketch(), QuantileSketch()
     for number in range(100):
@@ -81,7 +81,7 @@ def test_merged_spreads_are_as_one():
     assert (one.count, one.least, one.most, one.median) == (100, 0, 99, both.median)
 
 
-def test_a_spread_stays_small():
+def test_a_sketch_stays_small():
     """A million different values take as much room as some hundred."""
     spread = QuantileSketch()
     for number in range(100_000):
@@ -140,8 +140,8 @@ def test_a_timeline_takes_the_same_room_however_much_happens(record):
 # Pauses.
 
 
-def test_what_is_thinned_out_keeps_its_sums_and_what_is_open(record):
-    """A pause that has ended is in the sum; one that has not still has its end to come."""
+def test_a_thinned_record_keeps_its_sums_and_open_pauses(record):
+    """An ended pause is in the sum; an open one is not yet."""
     record.pause(paused())
     record.resume(SITE, NOW + 60, 60.0)
     record.pause(paused(NOW + 100, NOW + 200))
@@ -178,7 +178,7 @@ def test_closing_time_is_no_pause(record, kind):
 
 
 def test_a_section_is_set_aside_until_it_ends(record):
-    """The site stands as it does without it, then; an end that nothing began is none."""
+    """The site is as it was before; an end without a start changes nothing."""
     record.resume(SITE, NOW)
     record.pause(paused(kind="section"))
     assert record.state() == "section set aside"
@@ -205,7 +205,7 @@ def test_the_first_and_the_last_pauses_are_kept(record):
     assert (record.pauses_seen, record.in_pauses) == (500, 250)
 
 
-def test_who_is_given_up_stands_first():
+def test_given_up_sites_come_first():
     """Then who refused, then who is large."""
     crawl = CrawlRecord(NOW, lambda _: True)
     crawl.of("https://large", NOW).pages = 1_000
@@ -304,7 +304,7 @@ def test_retry_after_is_kept_or_broken(record, later, kept, broken):
     assert asked.soonest == pytest.approx(later - 30)
 
 
-def test_who_was_on_its_way_breaks_nothing(record):
+def test_a_request_already_on_its_way_does_not_break_a_retry_after(record):
     """It is counted apart, and the next request shows whether the time was observed."""
     record.refusal("503", NOW, 30.0)
     record.sent(NOW + 0.2)
@@ -313,7 +313,7 @@ def test_who_was_on_its_way_breaks_nothing(record):
     assert (asked.under_way, asked.kept, asked.broken) == (1, 1, 0)
 
 
-def test_the_first_answers_say_how_the_site_was(record):
+def test_the_first_answers_show_the_site_before_the_crawl(record):
     """The first answers are compared with later ones, so that harm shows."""
     for number in range(100):
         record.answered(
@@ -330,7 +330,7 @@ def test_the_first_answers_say_how_the_site_was(record):
 # Many sites.
 
 
-def test_a_million_sites_take_bounded_room():
+def test_a_million_sites_take_bounded_memory():
     """Those that the crawl has forgotten are folded into one; no page is lost from the
     sums.
     """
@@ -351,7 +351,7 @@ def test_a_million_sites_take_bounded_room():
     ]
 
 
-def test_a_site_that_is_still_asked_is_not_folded():
+def test_a_site_that_is_still_crawled_keeps_its_record():
     """Its counts still grow; what takes room is dropped of those beyond the number."""
     crawl = CrawlRecord(NOW, lambda _: True, most_sites=10)
     crawl.watch()
@@ -384,7 +384,7 @@ def heard_of(crawl: CrawlRecord, site: str) -> SiteRecord:
         ),
     ],
 )
-def test_a_site_that_only_a_peer_has_paused_is_none_of_the_crawl(happens):
+def test_a_site_that_only_another_crawl_paused_is_not_listed(happens):
     """With a shared store a worker hears of the sites of all others; what it crawls
     counts.
     """
@@ -396,7 +396,7 @@ def test_a_site_that_only_a_peer_has_paused_is_none_of_the_crawl(happens):
     assert crawl.folded(crawl.in_order(), NOW).sites == 1
 
 
-def test_sites_that_peers_pause_take_no_room():
+def test_sites_that_other_crawls_pause_take_no_memory():
     """Hearing of a million adds no site, and pushes out none that is crawled."""
     crawl = CrawlRecord(NOW, lambda _: False, most_sites=10)
     for number in range(10):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scrapy_mandelbot.report.metrics import METRICS
+from scrapy_mandelbot.report.measurements import METRICS
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import HEADER
 

@@ -32,7 +32,7 @@ def clock() -> TurnedClock:
     return TurnedClock()
 
 
-def test_little_is_done_at_once(clock):
+def test_a_short_job_ends_in_one_slice(clock):
     """Nothing is set for later."""
     work = Work(clock, AT_A_TIME - 1)
     CooperativeIterator(clock).take(iter(work), work.end)
@@ -41,7 +41,7 @@ def test_little_is_done_at_once(clock):
 
 
 @pytest.mark.parametrize("times", [1, 2, 4])
-def test_much_is_done_in_parts_of_one_size(clock, times):
+def test_a_long_job_takes_slices_of_equal_size(clock, times):
     """However much there is; the end comes once, after the last part."""
     work = Work(clock, times * AT_A_TIME)
     CooperativeIterator(clock).take(iter(work), work.end)
@@ -52,7 +52,7 @@ def test_much_is_done_in_parts_of_one_size(clock, times):
     clock.assert_nothing_left()
 
 
-def test_it_can_be_broken_off(clock):
+def test_a_job_in_steps_can_be_cancelled(clock):
     """The rest is not done, and no end comes."""
     work = Work(clock, 10 * AT_A_TIME)
     steps = CooperativeIterator(clock)
@@ -63,7 +63,7 @@ def test_it_can_be_broken_off(clock):
     assert (sum(work.by_turn.values()), work.done) == (AT_A_TIME, 0)
 
 
-def test_breaks_are_not_counted(clock):
+def test_the_time_between_slices_is_not_counted(clock):
     """Only the time of the work counts as spent."""
     work = Work(clock, 3 * AT_A_TIME)
     steps = CooperativeIterator(clock)

@@ -7,7 +7,8 @@ import logging
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.recorder import CrawlRecord, Recorder
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, SitemapsRecord
 from scrapy_mandelbot.report.summary import CrawlSummary, summary
 
@@ -65,7 +66,7 @@ def test_a_long_name_is_cut(record):
     assert all(len(line) < 150 for line in summary(record, NOW, 20).split("\n"))
 
 
-def test_who_was_given_up_is_told(record):
+def test_the_table_names_sites_that_were_given_up(record):
     """It stands first, and at the end of its line."""
     gone = record.of("https://gone.example", NOW)
     gone.give_up(gone.site, "503", 9)
@@ -74,7 +75,7 @@ def test_who_was_given_up_is_told(record):
     assert rows(record)[1][-2:] == ["given", "up"]
 
 
-def test_a_crawl_that_only_hears_of_sites_has_no_table(make_crawler, caplog):
+def test_a_crawl_that_only_other_crawls_informed_has_no_table(make_crawler, caplog):
     """A worker without work, whose peers pause sites."""
     crawler = make_crawler()
     record = Recorder.of(crawler).record

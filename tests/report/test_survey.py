@@ -11,6 +11,8 @@ import pytest
 import scrapy.signals
 from clocks import TurnedClock
 from crawling import SCRAPYS_FORM
+from mandelbot.formatting import moment
+from mandelbot.preferences.statements import Statement, Usage
 from queueing import open_scheduler, queue_crawler, refuse
 from scrapy import Request
 from scrapy.http import Response
@@ -26,8 +28,6 @@ from scrapy_mandelbot.report.samples import TagsRecord, UsageRecord
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
-from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
 
 AT_A_TIME = 50
 SITES = 3 * AT_A_TIME
@@ -41,7 +41,7 @@ def _few_at_a_time(monkeypatch):
 
 
 class Stands:
-    """A crawl whose sites are paused, paced and open in turns, each with two requests."""
+    """A crawl whose sites are paused, paced or open, each with two requests."""
 
     def __init__(self, sites: int, **settings) -> None:
         self.clock = TurnedClock()
@@ -179,7 +179,7 @@ def test_without_trouble_no_site_is_looked_at(made, looks):
     assert not looks
 
 
-def test_the_logs_line_is_not_said_twice(made):
+def test_an_unchanged_line_is_not_logged_again(made):
     """Where nothing has changed; and is where one site of many has."""
     one = made()
     one.add(CrawlSummary).spider_opened()
@@ -196,7 +196,7 @@ def test_the_logs_line_is_not_said_twice(made):
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_metrics_are_measured_in_short_turns(made, looks, times):
-    """Each site is looked at once a measurement, and no turn looks at more than it may."""
+    """A measurement looks at each site once, and each turn at a bounded number."""
     pytest.importorskip("opentelemetry.exporter.prometheus")
     one = made(times * SITES, MANDELBOT_METRICS="127.0.0.1:0")
     looks.clock = one.clock
@@ -216,7 +216,7 @@ def test_metrics_are_measured_in_short_turns(made, looks, times):
     assert sum(it.value for it in waiting) == 2 * times * SITES
 
 
-def test_a_crawl_that_ends_meanwhile_is_measured_once_more(made):
+def test_a_crawl_that_ends_during_a_measurement_is_measured_again(made):
     """A measurement in progress is cancelled; the last counts are complete."""
     pytest.importorskip("opentelemetry.exporter.prometheus")
     one = made(MANDELBOT_METRICS="127.0.0.1:0")
@@ -247,7 +247,7 @@ def test_the_crawl_goes_on_meanwhile(made):
     assert len(sites) == len(set(sites)) >= 300
 
 
-def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path):
+def test_requests_of_the_previous_run_are_surveyed_in_steps(made, tmp_path):
     """A queue of it is opened in the turn in which it is looked at, and all of them are
     counted.
     """
@@ -264,7 +264,7 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
     assert sum(it.waiting for it in snapshots if it is not None) == 120
 
 
-def test_a_site_whose_pages_alone_wait_says_when_the_first_of_them_may_go(made):
+def test_a_site_with_refused_pages_says_when_the_first_is_due(made):
     """Pages that were refused alone each have a time of their own: the site waits for
     the first.
     """
@@ -342,7 +342,7 @@ def test_pages_with_robot_tags_are_counted_by_site():
     assert record.of("https://one.example", 0.0).tags == TagsRecord(3, 3, 0, 2)
 
 
-def test_what_owners_say_of_pages_is_counted_by_site():
+def test_usage_preferences_are_counted_by_site():
     """Each answer for itself."""
     crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
     record = Recorder.of(crawler).record
@@ -357,7 +357,7 @@ def test_what_owners_say_of_pages_is_counted_by_site():
     assert usage == UsageRecord(2, 3, 6, 8, 10, {str(said): 2})
 
 
-def test_sites_that_were_heard_of_before_are_watched_too():
+def test_sites_known_before_the_crawl_are_watched_too():
     """As those that come later are; and none where none can be."""
     record = Recorder.of(queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")).record
     one = record.of("https://one.example", 0.0)

@@ -81,7 +81,7 @@ def test_pages_that_no_link_leads_to_may_arrive(crawl):
     ],
 )
 def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
-    """One request more on the demo web than the crawl reports makes a comparison fail."""
+    """A comparison fails if the demo web has one request more than the crawl."""
     _, _, (site,) = crawl
     site.answers[path, status] += 1
     assert broken(crawl) == fails
@@ -97,7 +97,7 @@ def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
     ],
 )
 @pytest.mark.parametrize("change", [list.pop, lambda values: values.append(values[-1])])
-def test_what_is_told_too_seldom_or_twice(crawl, attribute, fails, change):
+def test_a_missing_or_double_figure_fails_the_check(crawl, attribute, fails, change):
     """A thing that the crawl does not report, or reports twice, makes a comparison
     fail.
     """

@@ -16,7 +16,7 @@ class OneAddress:
 
 
 def test_a_system_with_one_loopback_address():
-    """Where 127.0.0.2 does not exist the site is served on another port of 127.0.0.1."""
+    """Without 127.0.0.2 the site is served on another port of 127.0.0.1."""
     site = Site(links={"/": []}, files={})
     site.listen(OneAddress(), "127.0.0.2")
     assert site.url == "http://127.0.0.1:4321"

@@ -85,7 +85,7 @@ def test_demo_logs_no_trouble(demo):
 
 
 def test_demo_shows_what_matters(demo):
-    """The terminal has fewer than 60 lines: where the log is, the pause, and the table."""
+    """The terminal has fewer than 60 lines: the log's path, the pause, the table."""
     shown = demo.stdout + demo.stderr
     assert shown.count("\n") < 60
     assert shown.startswith("The log is in ")
@@ -186,7 +186,7 @@ def test_demo_fails_without_the_package():
 
 
 def test_demo_fails_when_a_page_is_missing():
-    """The demo exits with 1 if a page that should have arrived did not, and names it."""
+    """The demo exits with 1 and names the page if one did not arrive."""
     run = scrapy_crawl("demo", *with_web("ForgetfulWeb"))
     assert run.returncode == 1
     assert re.search(

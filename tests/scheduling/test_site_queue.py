@@ -8,11 +8,11 @@ from collections import Counter
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.answers.outcome import Failure
 from queueing import URLS, drain, fill, open_scheduler, refuse
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.scheduling import site_queue
 from scrapy_mandelbot.scheduling.round_robin import _MOST_RESTING, SubQueue

@@ -39,7 +39,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize("settings", GOOD, ids=str)
-def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
+def test_a_user_agent_with_a_contact_gets_no_warning(settings):
     """By URL or address; with a purpose by the URL of a page that says so."""
     assert logged({**WARNED, **settings}) == []
 
@@ -73,7 +73,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("settings", "begins"), BAD, ids=str)
-def test_one_without_is_told_in_one_line(settings, begins):
+def test_a_user_agent_without_a_contact_gets_one_warning(settings, begins):
     """With what to set, or that it is meant."""
     ((_, line),) = logged({**WARNED, **settings})
     assert line.startswith(begins)
@@ -81,7 +81,7 @@ def test_one_without_is_told_in_one_line(settings, begins):
     assert "\x1b" not in line
 
 
-def test_a_key_with_which_nothing_is_signed_is_told():
+def test_an_unused_key_gets_a_warning():
     """It looks as if it were."""
     ((_, line),) = logged({"MANDELBOT_SIGN_KEY": "robot.pem"})
     assert (
@@ -91,7 +91,7 @@ def test_a_key_with_which_nothing_is_signed_is_told():
 
 
 @ensureDeferred
-async def test_the_spiders_own_counts_and_is_told_once(webs):
+async def test_a_spiders_own_user_agent_counts_and_gets_one_warning(webs):
     """As Scrapy's UserAgentMiddleware reads it."""
     web = webs()
     web.pages = {"/robots.txt": Answer(b""), "/": html("/1"), "/1": html()}

@@ -34,17 +34,19 @@ def test_draft_ietf_a_request_has_its_vector():
         '"@authority"': "example.com",
         '"signature-agent";key="sig2"': '"https://signature-agent.test"',
     }
-    nonce = "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA=="
+    nonce = (
+        "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1"
+        "YsauiA=="
+    )
     parameters = (
-        f';created=1735689600;keyid="{KEYID}";alg="ed25519";expires=4889289600;nonce="{nonce}"'
-        ';tag="web-bot-auth"'
+        f';created=1735689600;keyid="{KEYID}";alg="ed25519";expires=4889289600'
+        f';nonce="{nonce}";tag="web-bot-auth"'
     )
     signed = Signer(RFC_KEY).sign("sig2", components, parameters)
     assert signed[0] == f"sig2=({' '.join(components)}){parameters}"
-    assert (
-        signed[1]
-        == "sig2=:CGokAoY/FrPpyuzTe1Fb2kLTAH9Idw6qSFd1+D77r1firsMRCxeuLu5e6O+ek3zQgDMAzjiXtLVfqE00"
-        "xnABCQ==:"
+    assert signed[1] == (
+        "sig2=:CGokAoY/FrPpyuzTe1Fb2kLTAH9Idw6qSFd1+D77r1firsMRCxeuLu5e6O+ek3zQgDMAzjiX"
+        "tLVfqE00xnABCQ==:"
     )
 
 

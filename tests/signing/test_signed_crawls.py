@@ -89,7 +89,7 @@ async def test_every_request_of_a_crawl_is_verified_by_another_implementation(
 
 @ensureDeferred
 async def test_a_request_is_signed_when_its_download_slot_lets_it_leave(shop, signing):
-    """Not when it begins to wait there: it would be expired by the end of a long delay."""
+    """Not when it begins to wait there: after a long delay it would have expired."""
     web, _ = shop
     arrived = []
 
@@ -157,7 +157,7 @@ async def test_no_signature_is_in_the_job_the_cache_or_what_the_spider_sees(
 
 
 @ensureDeferred
-async def test_what_the_cache_answers_is_not_signed_and_what_it_asks_is(
+async def test_answers_from_the_cache_are_not_signed_and_its_revalidations_are(
     shop, signing, tmp_path
 ):
     """A second run asks for nothing that the cache has."""
@@ -298,7 +298,7 @@ async def test_a_nonce_that_a_site_asks_for_is_signed_and_so_is_its_label(
 
 
 @ensureDeferred
-async def test_a_robots_txt_behind_a_signature_is_had(sites, signing):
+async def test_a_robots_txt_that_needs_a_signature_is_fetched(sites, signing):
     """Our own requests are repeated too: the rules count, and not the refusal."""
     web = sites()
     rules = Answer(b"User-agent: *\nDisallow: /1\n")
@@ -328,9 +328,7 @@ WRONG = [
 
 @pytest.mark.parametrize("asks", WRONG)
 @ensureDeferred
-async def test_what_cannot_be_signed_as_asked_is_an_answer_like_any(
-    sites, signing, asks
-):
+async def test_an_unsignable_challenge_is_an_ordinary_answer(sites, signing, asks):
     """No error, no repeat."""
     web = sites()
     web.pages = {"/robots.txt": ROBOTS, "/": refusal(asks=asks)}
@@ -356,9 +354,7 @@ FAR = "Mon, 06 Jul 2009 08:00:00 GMT"
     ],
 )
 @ensureDeferred
-async def test_a_clock_that_is_far_off_is_told_once(
-    sites, signing, date, age, is_reported
-):
+async def test_a_wrong_clock_gets_one_warning(sites, signing, date, age, is_reported):
     """By the Date of answers: signatures are judged by the time of day."""
     web = sites()
     headers = {"Date": date, "Age": age}
@@ -386,7 +382,7 @@ async def test_the_key_is_in_no_log(shop, signing, key_file):
     assert secret not in str(crawled.stats)
 
 
-def test_nothing_of_it_is_loaded_where_it_is_off():
+def test_signing_loads_nothing_when_it_is_off():
     """Not the module, and not the key."""
     lines = [
         "import sys",

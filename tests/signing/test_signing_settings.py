@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PrivateFormat,
 )
+from mandelbot.cli.output import UnavailableError
 from scrapy.settings import Settings
 from verifying import AGENT, DIRECTORY, pem
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.downloadermiddlewares.signing import agent_url, read_signer
 from scrapy_mandelbot.settings.config import Config
 
@@ -60,7 +60,7 @@ def test_a_bare_site_means_the_directory_at_its_well_known_path(agent, url):
         ),
     ],
 )
-def test_an_agent_that_cannot_be_named_is_an_error(settings, takes):
+def test_an_agent_that_fits_no_header_is_an_error(settings, takes):
     """One line with the setting, and what it takes."""
     with pytest.raises(
         SettingsError, match=r"MANDELBOT_SIGN_OPTIONS\[.agent.\]"
@@ -89,7 +89,7 @@ def with_passphrase() -> bytes:
         (with_passphrase(), "it has a passphrase"),
     ],
 )
-def test_a_key_that_is_none_is_an_error_without_what_is_in_it(tmp_path, content, why):
+def test_an_invalid_key_is_an_error_that_does_not_show_it(tmp_path, content, why):
     """The file is named, and what it takes."""
     path = tmp_path / "robot.pem"
     path.write_bytes(content)
@@ -102,7 +102,7 @@ def test_a_key_that_is_none_is_an_error_without_what_is_in_it(tmp_path, content,
     assert error.value.__cause__ is None
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_key_file_is_an_error(tmp_path):
     """As is a variable that is not set, and none of them."""
     with pytest.raises(SettingsError, match="No such file"):
         read_signer(NAME, str(tmp_path / "none.pem"))
@@ -112,7 +112,7 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
         read_signer(NAME, None)
 
 
-def test_a_key_in_the_place_of_its_file_is_not_shown(key):
+def test_a_key_given_instead_of_its_path_is_not_shown(key):
     """It would be in the log of whoever made that mistake."""
     secret = pem(key).decode()
     with pytest.raises(SettingsError) as error:

@@ -63,7 +63,7 @@ def run(machine: Machine, *iterators) -> list[object]:
 
 
 def test_others_have_nine_tenths_of_a_busy_loop(machine):
-    """From the first slice on; a slice ends with the step that is its last millisecond."""
+    """From the first slice on; a slice ends with the step that uses it up."""
     run(machine, machine.steps("a", *[0.0004] * 12))
     assert [name for name, _ in machine.slices] == ["a"] * 4
     assert all(others >= 9 * 0.0012 for _, others in machine.slices[1:])

@@ -8,8 +8,8 @@ import re
 
 import pytest
 import scrapy
+from mandelbot import SitemapReader
 
-from scrapy_mandelbot import SitemapReader
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection, entry_data
 
 PAGE = "https://example.com/page"
@@ -42,7 +42,7 @@ def test_a_spider_that_says_nothing_has_all_in_parse():
 
 
 def test_the_first_rule_that_matches_decides():
-    """By name or as a function, by text or as a pattern; what matches none is left out."""
+    """By name or as a function, by text or as a pattern; the rest is left out."""
     made = spider()
     made.sitemap_rules = [(re.compile("/de/"), made.other), ("/page", "parse")]
     made.sitemap_alternate_links = True
@@ -81,7 +81,7 @@ SITEMAP = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def test_what_an_entry_says_and_no_more():
-    """Plain data, that JOBDIR can keep; what SitemapSpider's entries have is as there."""
+    """Plain data that JOBDIR can store, with the fields of SitemapSpider's entries."""
     reader = SitemapReader("https://example.com/sitemap.xml")
     entries = [*reader.feed(SITEMAP), *reader.close()]
     full, bare = (entry_data(entry, reader.url) for entry in entries)

@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import OutcomeKind, RobotsTxt
 from scrapy.exceptions import CloseSpider
 from webs import Answer, Closed, html
-
-from scrapy_mandelbot import OutcomeKind, RobotsTxt
 
 
 def site(webs):
@@ -24,7 +23,7 @@ def site(webs):
 
 
 @ensureDeferred
-async def test_every_hook_hears_what_its_documentation_says(webs):
+async def test_every_hook_gets_its_documented_arguments(webs):
     """The five methods, their arguments and types."""
     web = site(webs)
     web.refuse = Closed(seconds=1, after=2, retry_after="1", robots_too=False)
@@ -88,7 +87,7 @@ async def async_generator(self, site, urls):
     [(plain, 0), (plain_item, 0), (generator, 1), (coroutine, 1), (async_generator, 1)],
 )
 @ensureDeferred
-async def test_what_a_hook_yields_is_used_as_a_callbacks_is(webs, hook, items):
+async def test_what_a_hook_yields_is_handled_like_a_callbacks_output(webs, hook, items):
     """Requests and items of any kind of method."""
     web = site(webs)
 

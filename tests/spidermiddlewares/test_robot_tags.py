@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import RobotTag, RobotTags
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 
-from scrapy_mandelbot import RobotTag, RobotTags
 from scrapy_mandelbot.spidermiddlewares.robot_tags import RobotTagsMiddleware
 
 
 @ensureDeferred
-async def test_by_default_tags_are_told_of_and_nothing_is_dropped(webs):
+async def test_by_default_tags_are_in_meta_and_nothing_is_dropped(webs):
     """Every response has its tags in meta; a page without has none there."""
     web = site(
         webs, {"/none": page("/none/below", head=meta("none")), "/plain": page()}
@@ -67,7 +67,7 @@ async def test_off_is_off(webs):
 
 
 @ensureDeferred
-async def test_copied_meta_tells_of_no_other_page(webs, tmp_path):
+async def test_copied_meta_has_no_tags_of_another_page(webs, tmp_path):
     """Tags that came with a request, from JOBDIR even, do not stay: nor on an error
     page.
     """

@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import RobotTag
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 
-from scrapy_mandelbot import RobotTag
-
 PAST, FUTURE = "25 Jun 2010 15:00:00 PST", "Tue, 25 Jun 2999 15:00:00 PST"
 
 
 class EveryPage(LinksSpider):
-    """An item for each response, and a request for the page below it, whatever it is."""
+    """An item for each response, and a request for the page below it."""
 
     def parse(self, response):
         yield {"url": response.url}
@@ -84,7 +83,7 @@ async def test_each_directive_acts(webs):
 
 
 @ensureDeferred
-async def test_what_is_dropped_is_told(webs):
+async def test_dropped_output_is_logged_counted_and_signalled(webs):
     """A debug line and a signal say what, whose, and the tag with where it stood."""
     web = webs()
     head = '\n<meta charset="utf-8">\n' + meta("nofollow", "examplebot")
@@ -145,7 +144,7 @@ async def test_a_request_may_be_exempt(webs):
 
 
 @ensureDeferred
-async def test_a_page_may_be_asked_for_again(webs):
+async def test_a_nofollow_page_may_request_itself_again(webs):
     """A request for the page itself follows no link: a spider shown a login tries
     again.
     """
@@ -221,7 +220,7 @@ async def test_callbacks_of_every_kind(webs):
 
 
 @ensureDeferred
-async def test_what_other_middlewares_add_is_held_to_the_tags(webs):
+async def test_tags_apply_to_what_other_middlewares_add(webs):
     """They stand between the spider and us."""
     web = site(webs, {"/x": page(head=meta("none"))})
 
@@ -239,7 +238,7 @@ async def test_what_other_middlewares_add_is_held_to_the_tags(webs):
 
 
 @ensureDeferred
-async def test_nofollow_links_are_followed_unless_asked_not_to(webs):
+async def test_nofollow_links_are_followed_by_default(webs):
     """With the option, a URL is dropped if every link to it on the page is
     rel="nofollow".
     """

@@ -8,9 +8,8 @@ import json
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot.preferences.statements import Usage
 from webs import Answer
-
-from scrapy_mandelbot.robots.preferences.statements import Usage
 
 AGENT = {"USER_AGENT": "Examplebot/1.0 (+https://example.com)"}
 ROBOTS = b"""\
@@ -126,7 +125,7 @@ async def test_items_are_kept_and_dropped_by_purpose(webs, purpose):
 
 
 @ensureDeferred
-async def test_annotate_tells_and_drops_nothing(webs):
+async def test_annotate_fills_meta_and_drops_nothing(webs):
     """Every page has its usage in the meta, with each statement and where it stood;
     stats count.
 
@@ -175,19 +174,19 @@ async def test_a_purpose_alone_is_obeyed(webs):
 
 
 @ensureDeferred
-async def test_without_a_purpose_nothing_is_there(webs):
+async def test_without_a_purpose_no_meta_stats_or_requests(webs):
     """No meta key, no stat, no file asked for."""
     web = site(webs)
     result = await crawled(web, MANDELBOT_USAGE="obey")
     assert paths(result, web) == PAGES.keys()
     assert all(item["answers"] is None for item in result.items)
-    ours = ("mandelbot/usage", "mandelbot/ledger")
+    ours = ("mandelbot/usage",)
     assert not [stat for stat in result.stats if stat.startswith(ours)]
     assert not web.asked("/.well-known/tdmrep.json")
 
 
 @ensureDeferred
-async def test_what_is_unknown_may_be_dropped(webs):
+async def test_items_of_unknown_use_can_be_dropped(webs):
     """With MANDELBOT_USAGE_UNKNOWN = "drop" only what is allowed is kept; it is asked
     for first.
     """
@@ -215,7 +214,7 @@ async def test_several_purposes_are_wanted_together(webs):
 
 
 @ensureDeferred
-async def test_the_hook_hears_what_is_dropped(webs):
+async def test_the_hook_gets_each_dropped_item_and_request(webs):
     """A response with its item, or no response and the request; with the statement."""
     web = site(webs)
     received = []
@@ -304,7 +303,7 @@ async def test_a_tdm_file_may_be_elsewhere_on_the_site(webs):
 
 
 @ensureDeferred
-async def test_a_kept_tdm_file_serves_the_next_run(webs, tmp_path):
+async def test_a_stored_tdm_file_is_used_by_the_next_run(webs, tmp_path):
     """It is kept in the store as a copy of robots.txt is."""
     web = site(webs)
     settings = {
@@ -323,7 +322,9 @@ def asked_for_tdm(web):
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 @ensureDeferred
-async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, status):
+async def test_an_unreachable_tdm_file_leaves_the_stored_one_in_force(
+    webs, tmp_path, status
+):
     """A good copy stays in use while the file is unavailable, and is not replaced."""
     web = site(webs)
     settings = {
@@ -342,7 +343,7 @@ async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, sta
 
 
 @ensureDeferred
-async def test_a_tdm_file_that_breaks_off_is_not_kept(webs, tmp_path):
+async def test_a_truncated_tdm_file_is_not_stored(webs, tmp_path):
     """The rules that came count, the file is asked for again by the next run, and
     unconditionally.
 
@@ -398,7 +399,7 @@ async def test_a_tdm_file_that_was_confirmed_can_be_confirmed_again(webs, tmp_pa
 
 
 @ensureDeferred
-async def test_a_tdm_file_is_asked_for_on_the_way_of_the_page(webs):
+async def test_a_tdm_file_is_fetched_by_the_pages_proxy(webs):
     """By its proxy, with what that wants to know."""
     web = site(webs)
     proxy = webs()
@@ -438,7 +439,7 @@ async def test_the_file_is_read_without_being_obeyed(webs):
 
 
 @ensureDeferred
-async def test_a_file_that_is_not_obeyed_and_cannot_be_had_is_asked_for_once(webs):
+async def test_an_unavailable_robots_txt_that_is_not_obeyed_is_fetched_once(webs):
     """Not again for every page: what it says is unknown."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(status=503)
@@ -468,7 +469,7 @@ TERMS = {
 
 
 @ensureDeferred
-async def test_terms_are_told_once_a_site_and_counted(webs):
+async def test_terms_are_logged_once_a_site_and_counted(webs):
     """Without a purpose, too. An ordinary refusal states none. None is tried again."""
     web = webs()
     web.pages.update(TERMS)
@@ -495,7 +496,7 @@ def test_usage_in_meta_can_be_kept_with_a_job():
     """JOBDIR pickles the meta of a request that a spider copied it to."""
     import pickle
 
-    from scrapy_mandelbot.robots.preferences.in_pages import page_usage
+    from mandelbot.preferences.in_pages import page_usage
 
     usage = page_usage([("Content-Usage", "train-ai=n")], b"", "a")
     assert pickle.loads(pickle.dumps(usage)) == usage

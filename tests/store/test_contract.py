@@ -101,7 +101,7 @@ def store(request, tmp_path):
     store.close()
 
 
-def test_nothing_is_known_of_a_new_site(store):
+def test_a_new_site_has_no_state(store):
     """None, and no exception."""
     assert store.get_copy(SITE) is None
 

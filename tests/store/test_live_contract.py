@@ -121,7 +121,7 @@ def test_one_of_all_crawls_has_a_lease(place, stores, about):
     assert claim(other) == 0
 
 
-def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
+def test_a_pause_or_turn_delays_a_lease(place, stores, about):
     """Whoever has not heard of it yet learns so from the store, but of no turn at
     another pace.
     """
@@ -137,7 +137,7 @@ def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
     assert claim(other, lease=Lease.TURN, longest_wait=50 - 2 * place.slack) == 0
 
 
-def test_a_pause_or_turn_that_is_over_keeps_nobody_waiting(place, stores):
+def test_an_ended_pause_or_turn_delays_no_lease(place, stores):
     """Nor does one that was ended."""
     one, other = stores
     one.put_pause(SITE, StoredPause(place.now() - 1, "503"))
@@ -150,7 +150,7 @@ def test_a_pause_or_turn_that_is_over_keeps_nobody_waiting(place, stores):
     )
 
 
-def test_who_gives_a_turn_back_has_told_when_the_next_one_is(place, stores, about):
+def test_releasing_a_turn_stores_the_next_one_first(place, stores, about):
     """So that no other has the lease before it knows."""
     one, other = stores
     assert claim(one, lease=Lease.TURN) == 0
@@ -178,7 +178,7 @@ def test_a_later_turn_is_not_taken_back(place, stores):
         assert other.get_turns(0.0) == {SITE: NOW + kept}
 
 
-def test_one_of_all_fetches_where_no_fresh_copy_is_there(place, stores, about):
+def test_one_crawl_fetches_when_there_is_no_fresh_copy(place, stores, about):
     """It has the old copy in hand; the others have the new one as soon as the lease is
     back.
     """
@@ -198,7 +198,7 @@ def test_one_of_all_fetches_where_no_fresh_copy_is_there(place, stores, about):
     assert find(one, NOW + 5, lease_for=0.0) == (COPY, about(30))
 
 
-def test_who_fetches_again_has_the_lease_for_longer(place, stores, about):
+def test_fetching_again_extends_the_lease(place, stores, about):
     """Not for what was left of it when the last fetch was in vain."""
     one, other = stores
     assert find(one, NOW - 5) == (None, 0)
@@ -207,7 +207,7 @@ def test_who_fetches_again_has_the_lease_for_longer(place, stores, about):
     assert find(other, NOW - 5, lease_for=0.0) == (None, about(100))
 
 
-def test_what_one_tells_the_others_hear_of(place, stores):
+def test_changes_reach_the_other_crawls(place, stores):
     """Once, in order; who has told it does not.
 
     Who begins later hears of all there is.

@@ -6,7 +6,7 @@ from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore, Recent
 
 
-def test_what_was_not_used_for_longest_goes():
+def test_the_least_recently_used_is_dropped():
     """Reading counts as using."""
     recent = Recent(30)
     for key in "abc":

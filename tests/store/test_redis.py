@@ -90,7 +90,7 @@ def told(store) -> None:
 # What workers share.
 
 
-def test_who_begins_later_hears_of_all_there_is(open_store):
+def test_a_late_listener_gets_all_pauses_and_turns(open_store):
     """What is over is not told."""
     one = open_store()
     one.put_pause(SITE, PAUSE)
@@ -135,7 +135,7 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     assert right.get_run("links") == pytest.approx(NOW, abs=0.5)
 
 
-def test_a_slow_answer_is_not_taken_for_another_clock(open_store, monkeypatch):
+def test_a_slow_reply_does_not_look_like_a_clock_difference(open_store, monkeypatch):
     """The server may have read its clock at any time until the answer came."""
     late = [0.0]
     ask = redis.Redis.time
@@ -251,7 +251,7 @@ def test_a_server_that_never_was_there_costs_one_warning(
     assert log.warnings[1:] == [f"Could not write 1 value to {server.url}"]
 
 
-def test_a_server_that_hangs_is_waited_for_by_nobody(open_store, server, log, quick):
+def test_nobody_waits_for_a_server_that_hangs(open_store, server, log, quick):
     """A question is answered by nobody when it takes too long, and from then on at
     once.
     """
@@ -280,7 +280,7 @@ def test_a_server_that_was_restarted_has_its_scripts_again(open_store, client):
     assert store.get_pauses() == {SITE: PAUSE}
 
 
-def test_a_full_server_is_still_heard_and_read(open_store, client, log, quick):
+def test_a_full_server_is_still_read(open_store, client, log, quick):
     """What it takes no more is told to the others all the same, and kept until it is
     taken.
     """
@@ -320,7 +320,7 @@ def test_a_server_that_became_a_replica_is_left_until_it_is_none(
     assert open_store().get_pauses() == {SITE: PAUSE}
 
 
-def test_what_is_answered_is_answered_once(open_store, client, log, quick):
+def test_each_command_is_answered_once(open_store, client, log, quick):
     """Of what is asked at once a replica answers what it can, and the rest is answered
     by nobody.
 
@@ -373,8 +373,8 @@ ODD = [
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:20])
-def test_what_something_else_wrote_is_passed_by(open_store, client, odd):
-    """A value, a message, a whole key of another kind: what stands beside it is read."""
+def test_values_of_other_programs_are_skipped(open_store, client, odd):
+    """A value, a message, a key of another kind: what stands beside it is read."""
     from scrapy_mandelbot.store.redis import scripts
 
     store = open_store()
@@ -483,7 +483,7 @@ def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
 
 
 def test_a_store_is_kept_over_a_socket(open_store, client, server):
-    """Of this machine, with a user and a password, in the database that the URL names."""
+    """On this machine, with user and password, in the database of the URL."""
     add_user(client)
     url = server.unix_url.replace("//", f"//{USER}@").replace("db=0", "db=3")
     store = open_store(url)

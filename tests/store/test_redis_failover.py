@@ -31,11 +31,11 @@ def servers(tmp_path):
 @pytest.fixture
 def open_store(servers, monkeypatch):
     """Open stores that try again soon."""
-    from scrapy_mandelbot.store.redis import redis_store, wire
+    from scrapy_mandelbot.store.redis import channel, wire
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
     monkeypatch.setattr(wire, "_TRY_AGAIN_AFTER", 0.05)
-    monkeypatch.setattr(redis_store, "_LOOKS_UP_AFTER", 0.05)
+    monkeypatch.setattr(channel, "_LOOKS_UP_AFTER", 0.05)
     opened = []
 
     def open_one():
@@ -64,7 +64,7 @@ def told(store) -> None:
     store.get_run("")
 
 
-def test_a_store_bears_that_a_replica_takes_over(servers, open_store, log):
+def test_a_store_survives_a_failover(servers, open_store, log):
     """While it is none but that, each run goes by its memory; then all is shared again.
 
     What the replica has not got, who has begun since then is told by those who know it.
@@ -91,7 +91,7 @@ def test_a_store_bears_that_a_replica_takes_over(servers, open_store, log):
     assert len(log.warnings) == 1
 
 
-def test_what_others_tell_is_heard_where_they_tell_it(servers, open_store, log):
+def test_messages_are_received_from_the_new_primary(servers, open_store, log):
     """The old primary goes on, as a replica of nobody, and breaks no connection."""
     one, listener = open_store(), Listener()
     one.listen(listener)
@@ -108,7 +108,7 @@ def test_what_others_tell_is_heard_where_they_tell_it(servers, open_store, log):
             break
 
 
-def test_a_job_bears_that_a_replica_takes_over(servers):
+def test_a_job_survives_a_failover(servers):
     """What it has not got is done again; until it is the primary nothing is taken for
     kept.
     """
@@ -137,12 +137,12 @@ def test_a_job_bears_that_a_replica_takes_over(servers):
     one.push_new(OTHER, LIFO, b"link", 7, page)
     one.acknowledge(page)
     one.exchange()
-    assert one.server.lengths() == {OTHER: (1, 0), SITE: (0, 0)}
+    assert one.view.lengths() == {OTHER: (1, 0), SITE: (0, 0)}
     for worker in (one, other):
         worker.close()
 
 
-def test_a_job_is_looked_for_where_its_address_leads(servers):
+def test_a_job_follows_its_address_to_another_machine(servers):
     """A server that has become a replica answers on the old connection, and is left."""
     one = Worker(servers.url)
     one.push(SITE, LIFO, b"page")
@@ -154,5 +154,5 @@ def test_a_job_is_looked_for_where_its_address_leads(servers):
     with pytest.raises(StorageError, match="read only"):
         one.exchange()
     assert not one.exchange().is_lost
-    assert one.server.lengths() == {SITE: (0, 0)}
+    assert one.view.lengths() == {SITE: (0, 0)}
     one.close()

@@ -14,7 +14,8 @@ from live_stores import SITE, Events, claim
 from redis import Redis
 from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
 
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.contract import StoredPause
 
@@ -102,7 +103,7 @@ def test_a_job_is_kept_over_tls(tls):
         try:
             assert _refused(tls.good)
             own = f"&ssl_certfile={tls.client_crt}&ssl_keyfile={tls.client_key}"
-            server = JobServer(tls.good + own, "job", 60)
+            server = RedisJobServer(tls.good + own, JobTerms("job", 60))
             assert server.join().others == 0
             server.close()
         finally:
@@ -139,7 +140,7 @@ def test_a_certificate_of_another_host_is_refused(tls, client):
     try:
         assert "127.0.0.1" in _refused(tls.good)
         for option in ("ssl_check_hostname=false", "ssl_cert_reqs=none"):
-            server = JobServer(f"{tls.good}&{option}", "job", 60)
+            server = RedisJobServer(f"{tls.good}&{option}", JobTerms("job", 60))
             assert server.join().worker
             server.close()
     finally:
@@ -175,7 +176,7 @@ def test_tls_is_never_left_for_the_clear(tls):
 
 
 def _refused(url: str) -> str:
-    server = JobServer(url, "job", 60)
+    server = RedisJobServer(url, JobTerms("job", 60))
     with pytest.raises(StorageError) as raised:
         server.join()
     server.close()

@@ -1,4 +1,4 @@
-"""One file, for many runs and several processes; and whatever becomes of it, no harm."""
+"""One file for many runs and processes: whatever becomes of it, no harm."""
 
 from __future__ import annotations
 
@@ -76,16 +76,12 @@ def test_a_file_is_only_made_when_there_is_something_to_ask(path, stores):
     assert not path.parent.exists()
 
 
-def test_copies_are_saved_together_about_a_second_later(path, stores):
-    """One timer for all that was put meanwhile, one transaction, no timer left."""
+def test_a_copy_is_written_at_once(path, stores):
+    """Another process reads it; no timer is left that would write it later."""
     clock = Clock()
-    store, other = stores(path, later=clock.later), stores(path)
-    for number in range(3):
-        store.put_copy(f"http://{number}", COPY)
-    assert [seconds for seconds, _ in clock.calls] == [1.0]
-    assert other.get_copy("http://0") is None
-    clock.turn()
-    assert other.get_copy("http://2") == COPY
+    store = stores(path, later=clock.later)
+    store.put_copy(SITE, COPY)
+    assert stores(path).get_copy(SITE) == COPY
     assert clock.calls == []
     assert repr(store) == f"<SqliteStore {path}, 0 unsaved>"
 
@@ -100,21 +96,23 @@ def test_closing_saves_and_stops_the_timer(path, stores):
     assert stores(path).get_copy(SITE) == COPY
 
 
-def test_a_kill_9_loses_at_most_the_last_second(path):
-    """What was saved before is there, and the file is whole."""
+def test_a_kill_9_loses_nothing_that_was_put(path):
+    """The last change is in the file, and the file is whole."""
     code = (
-        "import os, sys\nfrom scrapy_mandelbot.store.contract import CachedRobots,"
-        " StoredPause\nfrom scrapy_mandelbot.store.sqlite import SqliteStore\nstore ="
-        " SqliteStore(sys.argv[1])\nfor number in range(500):\n   "
-        " store.put_copy(f'http://{number}', CachedRobots(b'x' * 5000, 200, 1000.0))\n "
-        "   if number % 100 == 99: store.save()\nstore.put_copy('http://late',"
-        " CachedRobots(b'', 200, 1000.0))\nos.kill(os.getpid(), 9)\n"
+        "import os, sys\n"
+        "from scrapy_mandelbot.store.contract import CachedRobots\n"
+        "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
+        "store = SqliteStore(sys.argv[1])\n"
+        "for number in range(501):\n"
+        "    copy = CachedRobots(b'x' * 5000, 200, 1000.0)\n"
+        "    store.put_copy(f'http://{number}', copy)\n"
+        "os.kill(os.getpid(), 9)\n"
     )
     run = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert run.returncode == -signal.SIGKILL
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert database.execute("SELECT COUNT(*) FROM copies").fetchone() == (500,)
+        assert database.execute("SELECT COUNT(*) FROM copies").fetchone() == (501,)
 
 
 def test_two_processes_share_one_file(path, stores):
@@ -240,7 +238,7 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(
     ],
     ids=["damaged", "breaks off", "a bomb", "too long", "a text", "no time"],
 )
-def test_a_damaged_row_is_no_row(path, stores, column, value):
+def test_a_damaged_copy_is_fetched_again(path, stores, column, value):
     """The site is asked again; the others' copies serve."""
     store = stores(path)
     store.put_copy(SITE, COPY)
@@ -260,7 +258,7 @@ def test_a_damaged_row_is_no_row(path, stores, column, value):
 
 
 def test_a_locked_file_is_written_when_the_lock_is_gone(path, stores, caplog):
-    """One warning; nothing is lost, nobody waits for long, and it is tried again later."""
+    """One warning; nothing is lost, nobody waits, and it is tried again later."""
     clock = Clock()
     store = stores(path, later=clock.later)
     path.parent.mkdir()
@@ -373,18 +371,35 @@ def test_a_run_that_cannot_be_read_is_none(path, stores, caplog):
     assert not caplog.messages
 
 
-def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
-    """Others hear of it within a second, whatever was to be saved before."""
-    store = SqliteStore(tmp_path / "store.db", clock.call_later)
-    other = SqliteStore(tmp_path / "store.db")
-    store.put_copy("http://example.com", CachedRobots(b"", 200, 1.0))
-    clock.turn(0.1)
-    store.put_pause("http://example.com", StoredPause(100.0, "503"))
-    clock.turn(0.25)
-    assert other.get_pauses()
+def test_a_locked_file_is_tried_once_in_ten_seconds(tmp_path, clock):
+    """Each try makes the crawl wait for up to 50 ms: 100 changes, one try."""
+    store = SqliteStore(tmp_path / "store.db", clock.call_later, now=clock.now)
+    store.get_turns(0.0)
+    tries = []
+    store.database.set_trace_callback(tries.append)
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(100):
+            store.put_turn(f"http://{number}", clock.now() + 50)
+        assert tries.count("BEGIN IMMEDIATE") == 1
+        other.execute("ROLLBACK")
+    clock.turn(10.1)
+    assert tries.count("BEGIN IMMEDIATE") == 2
+    assert len(SqliteStore(tmp_path / "store.db").get_turns(0.0)) == 100
     store.close()
-    other.close()
     clock.assert_nothing_left()
+
+
+def test_what_a_file_does_not_take_is_bounded_in_memory(tmp_path, monkeypatch):
+    """Of more sites than fit, the copies not used for longest are fetched again."""
+    monkeypatch.setattr("scrapy_mandelbot.store.sqlite.LIMIT", 10_000)
+    (tmp_path / "store.db").write_bytes(b"no database at all" * 100)
+    store = SqliteStore(tmp_path / "store.db")
+    for number in range(100):
+        store.put_copy(f"http://{number}", COPY)
+    assert store.get_copy("http://0") is None
+    assert store.get_copy("http://99") == COPY
+    store.close()
 
 
 def test_a_pause_is_no_longer_where_the_clock_was_set_back(path, stores):

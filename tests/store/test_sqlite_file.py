@@ -39,14 +39,14 @@ half a line
         ("/mnt/changed/job", "ceph"),
     ],
 )
-def test_the_mount_that_is_nearest_says_what_it_is(tmp_path, path, disk):
+def test_the_nearest_mount_decides(tmp_path, path, disk):
     """Of two at one place the later one is seen."""
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS)
     assert network_disk(Path(path), mounts) == disk
 
 
-def test_where_nothing_is_listed_nothing_is_told(tmp_path):
+def test_without_a_list_of_mounts_there_is_no_warning(tmp_path):
     """As on other systems than Linux."""
     assert network_disk(tmp_path, tmp_path / "none") is None
 
@@ -67,7 +67,7 @@ def test_some_faults_pass_with_time_and_some_do_not(error, may):
     assert may_pass(error) is may
 
 
-def test_rows_behind_a_broken_page_are_read_and_none_twice(tmp_path):
+def test_rows_behind_a_broken_page_are_read_once(tmp_path):
     """Those of the page itself are stepped over."""
     path = tmp_path / "broken.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as database:

@@ -14,9 +14,10 @@ from math import inf
 
 import pytest
 
+from scrapy_mandelbot.store.change_feed import READ_AT_ONCE
 from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_live import KEPT_FOR, READ_AT_ONCE
+from scrapy_mandelbot.store.sqlite_tables import KEPT_FOR
 
 SITE, OTHER = "https://example.com", "https://other.example"
 COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
@@ -108,7 +109,7 @@ def test_a_lease_that_a_wrong_clock_has_dated_is_none(open_store, clock):
     assert claim(other) == 0
 
 
-def test_who_gives_a_turn_back_has_written_when_the_next_one_is(open_store, clock):
+def test_the_next_turn_is_written_with_the_release(open_store, clock):
     """In one transaction, so that no other has the lease before it knows."""
     one, other = open_store(), open_store()
     assert claim(one, lease=Lease.TURN) == 0
@@ -120,7 +121,7 @@ def test_who_gives_a_turn_back_has_written_when_the_next_one_is(open_store, cloc
     assert claim(other, lease=Lease.TURN) == 0
 
 
-def test_what_one_writes_the_others_hear_of(open_store, clock):
+def test_changes_reach_others_within_a_third_of_a_second(open_store, clock):
     """Within a third of a second, once, in order; who has written it does not."""
     one, other = open_store(), open_store()
     own, listener = Listener(), Listener()
@@ -148,7 +149,7 @@ def test_what_one_writes_the_others_hear_of(open_store, clock):
     assert own.new() == []
 
 
-def test_of_much_news_so_much_is_heard_at_once(open_store, clock):
+def test_news_is_read_in_slices(open_store, clock):
     """The loop goes on between; all of it is heard of in the end."""
     one, other = open_store(), open_store()
     other.get_turns(0.0)
@@ -163,8 +164,8 @@ def test_of_much_news_so_much_is_heard_at_once(open_store, clock):
     assert len(listener.new()) == 10
 
 
-def test_who_has_not_looked_for_long_reads_all_there_is(open_store, path, clock):
-    """Old news is forgotten, and so are leases that have ended: the file does not grow."""
+def test_a_late_reader_gets_all_pauses_and_turns(open_store, path, clock):
+    """Old news and ended leases are forgotten: the file does not grow."""
     one, other = open_store(), open_store()
     other.get_turns(0.0)
     other.listen(listener := Listener())
@@ -184,7 +185,7 @@ def test_who_has_not_looked_for_long_reads_all_there_is(open_store, path, clock)
     assert listener.new() == [("all", {}, {SITE: clock.now() + 2000})]
 
 
-def test_a_file_locked_for_a_moment_is_asked_again(open_store, path, clock, caplog):
+def test_a_briefly_locked_file_is_retried(open_store, path, clock, caplog):
     """The answer comes when it can; no warning."""
     store = open_store()
     store.get_turns(0.0)
@@ -201,7 +202,9 @@ def test_a_file_locked_for_a_moment_is_asked_again(open_store, path, clock, capl
     assert not caplog.records
 
 
-def test_a_file_locked_for_long_is_done_without(open_store, path, clock, caplog):
+def test_a_crawl_continues_without_a_file_locked_for_long(
+    open_store, path, clock, caplog
+):
     """Each goes by what it knows itself, with one warning, and asks no more for ten
     seconds.
     """
@@ -258,9 +261,7 @@ def test_a_lease_that_something_else_wrote_holds_nobody_up(
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("column", ["told_at", "teller", "kind", "site"])
-def test_news_that_something_else_wrote_is_passed_over(
-    open_store, path, clock, odd, column
-):
+def test_news_of_other_programs_is_skipped(open_store, path, clock, odd, column):
     """What comes after it is heard of."""
     one, other = open_store(), open_store()
     other.get_turns(0.0)

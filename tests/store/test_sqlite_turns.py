@@ -35,7 +35,7 @@ def test_turns_outlive_the_run(path):
     second.close()
 
 
-def test_what_is_saved_is_not_saved_again(path):
+def test_saved_values_are_not_written_again(path):
     """Another process may have written a newer one since."""
     store = SqliteStore(path)
     store.put_turn(SITE, 100.0)
@@ -49,7 +49,7 @@ def test_what_is_saved_is_not_saved_again(path):
     assert rows(path) == [(SITE, 200.0), (OTHER, 300.0)]
 
 
-def test_what_nobody_asked_for_long_is_forgotten(path):
+def test_old_turns_are_deleted(path):
     """With the copies of that age, so that the file does not grow without end."""
     first = SqliteStore(path)
     first.put_turn(SITE, 100.0)

@@ -14,7 +14,8 @@ from redis.exceptions import ResponseError
 
 from scrapy_mandelbot.store.redis import wire as wire_module
 from scrapy_mandelbot.store.redis.address import checked, shown_address
-from scrapy_mandelbot.store.redis.wire import RedisOp, Script, Wire
+from scrapy_mandelbot.store.redis.script import Script
+from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
 
 PATIENCE = 10  # seconds until a test fails that waits for something
 SCRIPT = Script("-- KEYS: one, two\nreturn 1")
@@ -124,7 +125,7 @@ def next_of(reports):
     return reports.get(timeout=PATIENCE)
 
 
-def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
+def test_queries_and_writes_are_sent_in_order(wire, server, reports):
     """As much at a time as has come meanwhile; a script by its digest, with its number
     of keys.
     """
@@ -148,7 +149,7 @@ def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
 
 
 def test_while_a_server_is_gone_nobody_waits(wire, server, reports):
-    """What is told is kept, the last of each key, and goes out when it is found again."""
+    """The last value of each key is kept, and sent when the server is found again."""
     assert asked(wire, "first") == "well"
     assert next_of(reports) == "joined"
     server.is_gone = True
@@ -172,7 +173,9 @@ def test_while_a_server_is_gone_nobody_waits(wire, server, reports):
 
 
 @pytest.mark.parametrize("much", ["_MOST_KEPT", "_MOST_BYTES_KEPT"])
-def test_what_is_kept_for_a_server_is_bounded(wire, server, reports, monkeypatch, much):
+def test_values_waiting_for_a_server_are_bounded(
+    wire, server, reports, monkeypatch, much
+):
     """What was told longest ago goes; one that takes the place of another is counted
     once.
     """
@@ -187,7 +190,7 @@ def test_what_is_kept_for_a_server_is_bounded(wire, server, reports, monkeypatch
     assert wire.kept("kind") == [(1, "1"), (2, "2"), (3, "3")]
 
 
-def test_what_fails_for_ever_is_not_tried_again(wire, server, reports):
+def test_a_permanent_failure_is_not_retried(wire, server, reports):
     """A key of another kind; who asked hears of it."""
     server.answers["wrong"] = ResponseError("WRONGTYPE of key")
     assert asked(wire, "wrong") is None
@@ -201,7 +204,7 @@ def test_what_fails_for_ever_is_not_tried_again(wire, server, reports):
 @pytest.mark.parametrize(
     "refusal", ["OOM command not allowed", "MISCONF errors", "NOREPLICAS"]
 )
-def test_what_a_full_server_refuses_is_tried_again(wire, server, reports, refusal):
+def test_writes_refused_by_a_full_server_are_retried(wire, server, reports, refusal):
     """And what it takes again is told; questions are not: who asks hears of it."""
     server.answers["big"] = [ResponseError(refusal), ResponseError(refusal), "well"]
     write(wire, "a", "big")
@@ -219,7 +222,7 @@ def test_what_a_full_server_refuses_is_tried_again(wire, server, reports, refusa
 @pytest.mark.parametrize(
     "refusal", ["READONLY replica", "LOADING", "MASTERDOWN", "NOAUTH"]
 )
-def test_a_server_that_is_none_to_write_to_is_left(wire, server, reports, refusal):
+def test_a_read_only_server_is_left(wire, server, reports, refusal):
     """And connected to anew: its name may be another machine's by then."""
     server.answers["told"] = [ResponseError(refusal), "well"]
     write(wire, "a", "told")
@@ -260,7 +263,7 @@ def test_a_bug_does_not_end_the_thread(wire, server, reports):
     assert asked(wire, "after") == "well"
 
 
-def test_a_wire_that_is_closed_says_what_is_left(wire, server, reports):
+def test_closing_a_wire_returns_the_number_of_unsent_values(wire, server, reports):
     """Of what was told; it takes nothing more, and lets go of the server."""
     write(wire, "a", "1")
     assert wire.close() == 0
@@ -281,7 +284,7 @@ def test_a_wire_is_closed_while_its_server_is_gone(wire, server, reports):
     assert wire.close() == 3
 
 
-def test_who_asks_nothing_has_no_thread(wire, server):
+def test_no_thread_starts_without_a_query(wire, server):
     """Nor a connection."""
     assert wire.close() == 0
     assert server.connected == 0
@@ -303,7 +306,7 @@ def test_who_asks_nothing_has_no_thread(wire, server):
         ("redis://host:port/0", "[Pp]ort"),
     ],
 )
-def test_a_mistake_in_a_url_is_told(url, wrong):
+def test_a_wrong_url_is_reported(url, wrong):
     """At the start, not at each connection."""
     with pytest.raises(ValueError, match=wrong):
         checked(url)

@@ -26,7 +26,7 @@ class TurnedCall:
         self._arguments = arguments
 
     def cancel(self) -> None:
-        """Have it not called; as with the machine's clock, only what is still to come."""
+        """Cancel the call, if it is still to come, as with the machine's clock."""
         del self._clock.calls[self]
 
     def run(self) -> None:
@@ -71,7 +71,7 @@ class TurnedClock:
             call(*arguments)
 
     def shift(self, seconds: float) -> None:
-        """Be at another time without a timer's ringing, as a process that was stopped."""
+        """Move to another time; no timer fires, as in a process that was stopped."""
         self._now += seconds
 
     def turn(self, seconds: float) -> None:

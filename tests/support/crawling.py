@@ -1,4 +1,4 @@
-"""Runs a spider as ``scrapy crawl`` does, in this process, and tells what came of it."""
+"""Runs a spider as ``scrapy crawl`` does, in this process, and returns the result."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def admit(site: Site, flight: Flight, now: float) -> Decision:
 def follow(site: Site, pace: Pace, until: float, now: float) -> bool:
     """Let a site follow a pace; return whether that is news."""
     is_news = site.pacer.follow(pace, until, now)
-    site.look_anew()
+    site.recheck()
     return is_news
 
 

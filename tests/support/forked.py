@@ -38,10 +38,11 @@ IMPORTED = (
     "scrapy.core.downloader.handlers.datauri",
     "scrapy.crawler",
     "scrapy_mandelbot.addon",
-    "scrapy_mandelbot.commands.cli",
+    "scrapy_mandelbot.commands.project",
+    "scrapy_mandelbot.commands.verbs",
     "scrapy_mandelbot.downloadermiddlewares",
     "scrapy_mandelbot.job.sqlite_job",
-    "scrapy_mandelbot.commands.output.robots_page",
+    "mandelbot.cli.output.robots_page",
     "scrapy_mandelbot.spidermiddlewares.robot_tags",
     "scrapy_mandelbot.store.sqlite",
 )
@@ -76,7 +77,7 @@ class Forked:
     def program(
         self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``scrapy``, or the script that comes first, in a folder, and wait for it."""
+        """Run ``scrapy``, or the script named first, in a folder, and wait for it."""
         words = [str(argument) for argument in arguments]
         with TemporaryDirectory() as files, socket.socket(socket.AF_UNIX) as connection:
             given, out, err = (Path(files) / name for name in ("in", "out", "err"))

@@ -1,4 +1,4 @@
-"""A spider run by ``scrapy``, in a process of its own and with JOBDIR, once and again."""
+"""A spider that ``scrapy`` runs with JOBDIR in separate processes, again and again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The package's source, of which each file is parsed once, by the first test that looks
-at it.
+"""The source of each package of the repository.
+
+Each file is parsed once, by the first test that looks at it.
 """
 
 from __future__ import annotations
@@ -9,18 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-PACKAGE = Path(__file__).parents[2] / "scrapy_mandelbot"
-TEXTS = {
-    path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8")
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+ROOT = Path(__file__).parents[2]
 
 
 class _Made(Mapping):
-    """Makes a value of another mapping's when it is looked up, and keeps it."""
+    """Makes a value from another mapping's when it is looked up, and keeps it."""
 
     def __init__(self, of: Mapping[str, Any], make: Callable[[Any], Any]) -> None:
-        self._of, self._make, self._made = of, make, {}
+        self._of = of
+        self._make = make
+        self._made = {}
 
     def __getitem__(self, where: str) -> Any:
         if where not in self._made:
@@ -37,5 +36,34 @@ class _Made(Mapping):
         return len(self._of)
 
 
-TREES: Mapping[str, ast.Module] = _Made(TEXTS, ast.parse)
-NODES: Mapping[str, list[ast.AST]] = _Made(TREES, lambda tree: list(ast.walk(tree)))
+class Source:
+    """What the files of a package hold, each by its path within the package."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+        self.texts: dict[str, str] = {
+            path.relative_to(folder).as_posix(): path.read_text("utf-8")
+            for path in sorted(folder.rglob("*.py"))
+        }
+        self.trees: Mapping[str, ast.Module] = _Made(self.texts, ast.parse)
+        self.nodes: Mapping[str, list[ast.AST]] = _Made(
+            self.trees, lambda tree: list(ast.walk(tree))
+        )
+
+
+def packages(root: Path = ROOT) -> list[Source]:
+    """Return the add-on, then the packages in ``packages/``."""
+    others = sorted(root.glob("packages/*/src/*/__init__.py"))
+    return [
+        Source(folder)
+        for folder in (root / "scrapy_mandelbot", *(one.parent for one in others))
+    ]
+
+
+PACKAGES = packages()
+_ADDON = PACKAGES[0]
+PACKAGE = _ADDON.folder
+TEXTS = _ADDON.texts
+TREES = _ADDON.trees
+NODES = _ADDON.nodes

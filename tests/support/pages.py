@@ -11,7 +11,7 @@ README = (ROOT / "README.rst").read_text(encoding="utf-8")
 
 
 def page(name: str) -> str:
-    """Return the text of a page of the documentation, given its path without ``.rst``."""
+    """Return the text of a page of the documentation, by its path without ``.rst``."""
     return (DOCS / f"{name}.rst").read_text(encoding="utf-8")
 
 

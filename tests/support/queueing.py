@@ -1,4 +1,4 @@
-"""As much of a crawl as a queue looks at: an engine and a downloader that send nothing."""
+"""What a queue needs of a crawl: an engine and a downloader that send nothing."""
 
 from __future__ import annotations
 

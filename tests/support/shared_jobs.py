@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.site_states import site_of_line
 
@@ -27,7 +28,10 @@ class Worker(SharedJob):
     ) -> None:
         from redis import Redis
 
-        self.server = JobServer(url, name, lease, (version, limit), project)
+        self.server = RedisJobServer(
+            url, JobTerms(name, lease, version, limit, project)
+        )
+        self.view = self.server.view()
         self.redis = Redis.from_url(url)
         """What the test asks of the server, and does to it, beside the worker."""
         self.time = 1_000.0

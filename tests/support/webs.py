@@ -1,4 +1,4 @@
-"""Real sites on loopback for tests: served by Twisted in this process, on free ports."""
+"""Sites on loopback for tests, served by Twisted in this process, on free ports."""
 
 from __future__ import annotations
 

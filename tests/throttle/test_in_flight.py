@@ -47,7 +47,7 @@ class World:
     def hand_out(self, number: int = 0, slot: str = SLOT):
         flight = handed_out(Request(f"https://example.com/{number}"), slot)
         self.active.add(flight.request)
-        self.in_flight.hand_out(flight)
+        self.in_flight.add_from_queue(flight)
         return flight
 
 
@@ -67,7 +67,7 @@ def test_it_comes_back_as_it_was(world, meta, dont_filter):
     in_flight = world.in_flight
     request = Request("https://example.com/", meta=dict(meta), dont_filter=dont_filter)
     flight = handed_out(request)
-    in_flight.hand_out(flight)
+    in_flight.add_from_queue(flight)
     assert in_flight.get(request) is flight
     assert in_flight.in_slot(SLOT) == 1
     request.meta["download_slot"] = "example.com"
@@ -132,10 +132,13 @@ def test_who_did_not_come_from_the_queue_holds_no_place_of_a_slot(world):
     assert world.changed == []
 
 
-def test_what_a_middleware_swallowed_is_found_when_the_slot_is_full(world):
-    """It is no longer the downloader's, so its end is told."""
-    first, second = world.hand_out(1), world.hand_out(2)
+def test_a_request_that_a_middleware_swallowed_leaves_its_slot(world):
+    """It is no longer the downloader's, so its end is reported."""
+    first = world.hand_out(1)
+    second = world.hand_out(2)
     world.active.discard(first.request)
+    assert world.in_flight.is_full(SLOT), "a question changes nothing"
+    world.in_flight.drop_lost_in(SLOT)
     assert not world.in_flight.is_full(SLOT)
     assert world.lost == [first]
     assert world.in_flight.get(first.request) is None
@@ -164,7 +167,7 @@ def test_the_map_does_not_outgrow_what_is_under_way(world):
         if number % 2:
             world.in_flight.add(request, SITE)
         else:
-            world.in_flight.hand_out(handed_out(request, f"slot{number}"))
+            world.in_flight.add_from_queue(handed_out(request, f"slot{number}"))
         most = max(most, len(world.in_flight))
     assert most <= 1_001
     assert all(world.in_flight.get(flight.request) is flight for flight in kept)

@@ -10,10 +10,10 @@ from itertools import pairwise
 from math import inf
 
 import pytest
+from mandelbot import RobotsTxt
 from queueing import open_scheduler, refuse
 from scrapy import Request
 
-from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
@@ -308,7 +308,7 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     waiting = one.hand_out()
     server.is_there = False
     # it was not renewed
-    one.throttle.peers.leases._leases[Lease.TURN, SITE].ends_at = clock.now()
+    one.throttle._leases._leases[Lease.TURN, SITE].ends_at = clock.now()
     assert one.throttle.admit(waiting).wait is Wait.TURN
 
 
@@ -378,7 +378,7 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     claims = Leases(one, Timers(clock, print), clock.now, lambda _: None)
     assert claims.due(site, clock.now()) == clock.now()
     probe = Flight(Request(f"{SITE}/page"), site)
-    site.hand_out(probe, clock.now(), as_scout=False)
+    site.handed_out(probe, clock.now(), as_scout=False)
     claims.note_use(site)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         clock.turn(4)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from clocks import MIDNIGHT
+from mandelbot import RobotsTxt
 from scrapy import Request
 
-from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 

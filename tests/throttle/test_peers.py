@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from mandelbot import RobotsTxt
 from queueing import open_scheduler, refuse
 from scrapy import Request
 
-from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 from scrapy_mandelbot.store.contract import StoredPause

@@ -98,7 +98,7 @@ def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
     assert sites.in_trouble() == [sites[name(0)]]
     site = sites[name(0)]
     probe = flight_to(site)
-    site.hand_out(probe, 200.0, as_scout=False)
+    site.handed_out(probe, 200.0, as_scout=False)
     site.answered(probe, 200.0, b"")
     sites.note_trouble(site)
     assert sites.in_trouble() == []
@@ -107,7 +107,7 @@ def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):
     assert sites.get(name(0)) is None
 
 
-def test_only_so_many_in_trouble_are_remembered(sites, few):
+def test_the_number_of_remembered_sites_in_trouble_is_bounded(sites, few):
     """Whoever serves a million names that all answer 503 does not fill the memory."""
     for number in range(20):
         pause(sites, number)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
+from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.throttle import site_map
 from scrapy_mandelbot.throttle.site_map import Sites
 

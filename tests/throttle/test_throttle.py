@@ -68,7 +68,7 @@ def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard)
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     assert heard == [("paused", 60)]
     assert drain(scheduler) == []
-    assert manual_control.held() == (3, 0)
+    assert manual_control.count_shut() == (3, 0)
     clock.turn(59)
     assert drain(scheduler) == []
     clock.turn(1)

@@ -17,7 +17,7 @@ from sample_project import comparison
 
 
 class Command(crawl.Command):
-    """Exits with 0 if the crawl ended and the check held (or DEMO_CHECK is off), else with 1.
+    """Exits with 0 if the crawl ended and the check passed or is off, else with 1.
 
     A spider may name others, which are crawled in the same process (`beside`).
     """
@@ -50,7 +50,7 @@ class Command(crawl.Command):
 
 
 def show_some(names):
-    """Show on the terminal what these loggers say, and all that is a warning or worse."""
+    """Show on the terminal the lines of these loggers, and all warnings and errors."""
     terminal = logging.StreamHandler()
     terminal.setFormatter(
         logging.Formatter("%(asctime)s [%(name)s] %(message)s", "%H:%M:%S")

@@ -1,4 +1,4 @@
-"""`scrapy distributed`: a Redis, three workers that share one job, and what came of it as a table.
+"""`scrapy distributed`: a Redis, three workers of one job, and a table of the result.
 
 Exits with 0 if each page was crawled once, each robots.txt was asked for once, the site
 that was closed was asked by one probe a pause, and the slow one never sooner than it
@@ -151,7 +151,7 @@ def report(urls, asked, pages, reasons):
 
 
 def probes_in(asked):
-    """Return for each end of a pause how many requests asked whether the site is well: 1."""
+    """Return for each end of a pause how many probes were sent: 1."""
     probes = []
     refused_at = None
     for at, path, status in asked:

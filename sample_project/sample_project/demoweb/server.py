@@ -145,7 +145,7 @@ class Site(Resource):
         return HTTPStatus.NOT_FOUND, {}, b""
 
     def _outage_left(self):
-        """Return the seconds for which the site goes on answering 503; the first one starts it."""
+        """Return how many seconds the outage still lasts; the first call starts it."""
         if not self.has_outage:
             return 0.0
         if self.asked(self.pages, HTTPStatus.OK).total() < self.outage_after:

@@ -1,4 +1,4 @@
-"""Six small sites in one process, for several workers: who was asked for what, and when.
+"""Six small sites in one process, for several workers; each request is recorded.
 
 One answers 503 for a while, one asks for a second between two requests. Prints their
 URLs as JSON when they listen; when standard input ends, all that they were asked.
@@ -17,6 +17,7 @@ PAGES = 20
 SLOW_PAGES = 6
 DELAY = 1.0  # seconds, of the site that is asked slowly
 OUTAGE = 3.0  # seconds
+PAGES_BEFORE_OUTAGE = 5
 CLOSED = 1
 SLOW = 2
 SITES = 6
@@ -79,13 +80,12 @@ class Several:
 
     def _is_closed(self):
         """Whether the site answers 503: from its fifth page on, for a while."""
-        if (
-            sum(
-                site == CLOSED and path != "/robots.txt"
-                for _, site, path, _ in self.asked
-            )
-            < 5
-        ):  # noqa: PLR2004
+        pages = [
+            path
+            for _, site, path, _ in self.asked
+            if site == CLOSED and path != "/robots.txt"
+        ]
+        if len(pages) < PAGES_BEFORE_OUTAGE:
             return False
         self._back_at = self._back_at or time.monotonic() + OUTAGE
         return time.monotonic() < self._back_at

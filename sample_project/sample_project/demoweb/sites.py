@@ -66,7 +66,7 @@ def shop(outage):
 
 
 def journal():
-    """A site with a redirected robots.txt, and a sitemap of issues that no link leads to.
+    """A site with a redirected robots.txt, and a sitemap of issues without links.
 
     Each issue links to the next, so its crawl takes a while.
     """

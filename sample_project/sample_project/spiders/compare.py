@@ -7,7 +7,7 @@ from sample_project.spiders.demo import DemoSpider
 
 
 class CompareSpider(DemoSpider):
-    """Crawls a site that answers 503 for five seconds, and runs another spider beside it."""
+    """Crawls a site that answers 503 for five seconds, beside another spider."""
 
     name = "compare"
     beside = ("stock",)

@@ -1,4 +1,4 @@
-"""The same spider, for ``scrapy distributed``: what its workers share, their settings say."""
+"""The same spider, for ``scrapy distributed``; settings say what its workers share."""
 
 from sample_project.spiders.demo import DemoSpider
 

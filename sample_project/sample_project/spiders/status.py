@@ -19,7 +19,7 @@ class StatusSpider(DemoSpider):
         reactor.callLater(4, self.look, site)
 
     def look(self, site):
-        """Print how the crawl stands, why it is idle, and a rule of the site that it waits for."""
+        """Print the status of the crawl, why it is idle, and a rule of that site."""
         print(status(self.crawler), end="\n\n")
         print(why_idle(self.crawler), end="\n\n")
         print(site_rules(self.crawler, site).verdict(f"{site}/basket", "Samplebot"))

@@ -2,8 +2,9 @@
 -- braces, so that a cluster keeps them in one place.
 --
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
---            is), outcome (how the last run ended), expires (how many parts of the keys expire, as no work
---            is left)
+--            is), outcome (how the last run ended), fingerprints and sets (how many there are), expires
+--            (how many parts of the keys expire, as no work is left), knows:W (the version of worker W),
+--            look:VERSION (how far its workers have looked through what is set aside)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
 --            given anything; of the last thousand dead ones too. A worker that knows of a later one has
@@ -15,12 +16,16 @@
 --   of:W     set: the sites of worker W
 --   asked    hash: site -> a worker that wants it, though another one has it
 --   rest     hash: site -> until when it is left alone, as its owner has said
+--   quiet    sorted set: site of which nothing waits -> when its row in rest may go
+--   looking  hash: worker that has to look for sites that nobody queued -> 'new' at the begin of a run,
+--            else 'old'
 --   states   hash: site -> how it is to be asked, as its owner has said
 --   q:SITE   sorted set: priority -> band, order and number of a request that waits, and its form
 --   c:SITE   hash: number of a request that is claimed -> its priority, and as above
---   seen:N   set: fingerprints that end with these digits. Many small sets of numbers take a sixth
---            of the memory of a large one, and no longer
---   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops
+--   seen:N   set: a part of the fingerprints. Redis keeps a set of up to 512 numbers in a sixth of the
+--            memory of a larger one, so there are as many sets as keep each below that
+--   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops. Parent 0 is
+--            Scrapy's start(), -2 a spider's own, which each run asks anew
 --
 -- Of requests with which workers have died, and of those that some worker cannot read:
 --   out:W    set: numbers of the requests that worker W has sent, and that are not settled
@@ -29,11 +34,13 @@
 --   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
 --   last     sorted set, as due: sites of which nothing else waits. They come after those in due
 --   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
---            them, '!' and the name of the exception that their callback raised, or the versions of the spider that cannot read them, with '+' between; meta has the
---            version of worker W as knows:W
+--            them, '!' and the name of the exception that their callback raised, or the versions of the
+--            spider that cannot read them, with '+' between
 --   refused  hash: site -> each WHO that it has, with a space behind
 --   why      hash: WHO:SITE -> why the last of them is set aside
 --   was      hash: number of a request that is claimed -> its WHO before
+--
+-- cookies.lua names what holds cookies.
 --
 -- KEYS has the keys above that are of no site, worker or request. Which of those a script comes by is found
 -- out in it, so that their keys cannot be there: Dragonfly is to allow that, all others do.
@@ -73,8 +80,8 @@ local function wait_for_worker(site, now)
   redis.call('ZADD', key(is_last and 'last' or 'due'), math.max(now, rest), site)
 end
 
--- Have a site that a worker had wait for another one; what it had claimed waits in its old place, and
--- behind all others where a worker has died with it.
+-- Let a site that a worker had wait for another one; what it had claimed waits in its old place, and
+-- behind all others where a worker has died with it. Return how many it had claimed.
 local function set_free(site, now, worker, has_died)
   local claimed = redis.call('HGETALL', key('c:' .. site))
   for i = 1, #claimed, 2 do
@@ -92,12 +99,28 @@ local function set_free(site, now, worker, has_died)
   redis.call('DEL', key('c:' .. site))
   redis.call('HDEL', key('owner'), site)
   local is_waiting = redis.call('EXISTS', key('q:' .. site)) == 1
-  if is_waiting or #readable(site, '-') > 0 then wait_for_worker(site, now) end
+  if is_waiting or #readable(site, '-') > 0 then
+    wait_for_worker(site, now)
+  else
+    local rest = redis.call('HGET', key('rest'), site)
+    if rest then redis.call('ZADD', key('quiet'), rest, site) end
+  end
+  return #claimed / 2
+end
+
+-- Forget until when sites are left alone of which nothing waits, where that is over.
+local function forget_quiet(now)
+  for _, site in ipairs(redis.call('ZRANGEBYSCORE', key('quiet'), '-inf', now, 'LIMIT', 0, 50)) do
+    redis.call('ZREM', key('quiet'), site)
+    local rest = tonumber(redis.call('HGET', key('rest'), site) or math.huge)
+    if rest <= now then redis.call('HDEL', key('rest'), site) end  -- else its owner has said more since
+  end
 end
 
 -- A worker is none any more; what it had is set free little by little.
 local function retire(worker)
   for _, set in ipairs({'idle', 'hungry'}) do redis.call('SREM', key(set), worker) end
+  redis.call('HDEL', key('looking'), worker)
   redis.call('ZREM', key('workers'), worker)
   redis.call('SADD', key('ended'), worker)
   redis.call('HDEL', key('meta'), 'knows:' .. worker)
@@ -114,28 +137,95 @@ local function last_exchange(worker, token)
   return of == token and number or '-1'
 end
 
-local PARTS = 10  -- in which the keys of a job expire, so that no other command waits for long
+local function forget_cookies()
+  redis.call('DEL', key('cookies'), key('cookied'))
+end
 
--- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; the first has all but fingerprints.
-local function each_key_of(part, command, ...)
-  for n = 100000 / PARTS * part, 100000 / PARTS * (part + 1) - 1 do
-    redis.call(command, key(string.format('seen:%05d', n)), ...)
+-- Fingerprints are in sets by linear hashing: set N has those whose hash is N modulo the number of sets,
+-- rounded up to a power of two, or down where that set is not there yet. While there are more than
+-- IN_A_SET of them on average, the next set is split in two. The fullest have about twice as many, and
+-- stay below the 512 numbers up to which Redis keeps a set compact.
+local IN_A_SET = 210
+
+local function hash_of(fingerprint) return tonumber(string.sub(fingerprint, -15)) end  -- exact in a double
+
+local function power_below(sets)
+  local power = 1
+  while power * 2 <= sets do power = power * 2 end
+  return power
+end
+
+local function set_of(fingerprint, sets, power)
+  local number = hash_of(fingerprint) % (2 * power)
+  if number >= sets then number = number - power end
+  return key('seen:' .. number)
+end
+
+local function add_all(set, members)
+  for i = 1, #members, 1000 do redis.call('SADD', set, unpack(members, i, math.min(i + 999, #members))) end
+end
+
+-- Split the next set; return how many sets there are then. Both are written anew, and so compact again.
+local function split_next(sets)
+  local power = power_below(sets)
+  local old, stay, go = key('seen:' .. sets - power), {}, {}
+  for _, one in ipairs(redis.call('SMEMBERS', old)) do
+    local into = hash_of(one) % (2 * power) == sets and go or stay
+    into[#into + 1] = one
   end
+  redis.call('DEL', old)
+  add_all(old, stay)
+  add_all(key('seen:' .. sets), go)
+  return sets + 1
+end
+
+local PART = 1000  -- sets of fingerprints that expire in a call, so that no other command waits for long
+
+local function parts_of_keys()
+  return math.ceil(tonumber(redis.call('HGET', key('meta'), 'sets') or 1) / PART)
+end
+
+-- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; part 0 has all but the
+-- fingerprints, too.
+local function each_key_of(part, command, ...)
+  local sets = tonumber(redis.call('HGET', key('meta'), 'sets') or 1)
+  for n = PART * part, math.min(sets, PART * (part + 1)) - 1 do redis.call(command, key('seen:' .. n), ...) end
   if part > 0 then return end
   redis.call(command, key('children:0'), ...)
+  redis.call(command, key('children:-2'), ...)
   for i = 2, #KEYS do redis.call(command, KEYS[i], ...) end
 end
 
--- Set sites free whose workers are gone: some at a time, so that no other command waits for long.
-local function set_free_some(now, most)
+local HANG = 600000  -- milliseconds; after that nobody tries to renew a lease
+
+-- Where no worker has renewed its lease for half of one, the server was away or hung, as far as anybody
+-- can say: each worker gets half a lease to renew its own.
+local function spare(now, lease)
+  local newest = redis.call('ZREVRANGE', key('workers'), 0, 0, 'WITHSCORES')
+  local ends = tonumber(newest[2])
+  if not ends or ends > now + lease / 2 or ends < now - HANG then return end
+  for _, worker in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
+    redis.call('ZADD', key('workers'), 'GT', now + lease / 2, worker)
+  end
+end
+
+local MOST_FREED = 400  -- sites and claimed requests in a call, so that no other command waits for long
+
+-- Set sites free whose workers are gone, some at a time; return whether there may be more of them.
+local function set_free_some(now)
   local gone = redis.call('ZRANGEBYSCORE', key('workers'), '-inf', '(' .. now)
   for _, worker in ipairs(gone) do retire(worker) end
-  local ended = redis.call('SRANDMEMBER', key('ended'), 1)
-  if not ended[1] then return end
-  local sites = redis.call('SPOP', key('of:' .. ended[1]), most)
-  for _, site in ipairs(sites) do set_free(site, now, ended[1], true) end
-  if #sites < most then
-    redis.call('SREM', key('ended'), ended[1])
-    redis.call('DEL', key('out:' .. ended[1]), key('tries:' .. ended[1]))
+  local worker = redis.call('SRANDMEMBER', key('ended'))
+  if not worker then return false end
+  local count = 0
+  while count < MOST_FREED do
+    local site = redis.call('SPOP', key('of:' .. worker))
+    if not site then
+      redis.call('SREM', key('ended'), worker)
+      redis.call('DEL', key('out:' .. worker), key('tries:' .. worker))
+      break
+    end
+    count = count + 1 + set_free(site, now, worker, true)
   end
+  return redis.call('EXISTS', key('ended')) == 1
 end

@@ -3,8 +3,8 @@
 -- ARGV: 1 number of the worker, and 2 its token; 3 number of this exchange, and 4 of the last one that is
 -- kept, as far as the worker knows; 5 milliseconds of a lease; 6 number of its run; 7 sites that it takes;
 -- 8 requests that it claims of a new site, 0: it renews its lease, and no more; 9 whether it is idle, 'close'
--- where it is not to wait for sites that are paused; 10 whether the server was away; 11 version of its
--- spider; 12 by deaths, how many such requests it sends at once; then what it says, each a word and its arguments.
+-- where it is not to wait for sites that are paused; 10 version of its spider; 11 by deaths, how many such
+-- requests it sends at once; then what it says, each a word and its arguments.
 --
 -- Returns: 'lost' and the number of its last exchange that is kept, -1: none is, where the lease of this
 --   worker has ended and another may have its sites, or where this is an older state of the job than the
@@ -21,10 +21,11 @@
 --   13 requests that are set aside as workers have died with them: site, why, the rest; flat.
 
 local me, lease = ARGV[1], tonumber(ARGV[5])
-local says_something, only_renews = #ARGV > 12, ARGV[8] == '0'
-local version = ARGV[11]
+local FIRST_WORD = 12
+local says_something, only_renews = #ARGV >= FIRST_WORD, ARGV[8] == '0'
+local version = ARGV[10]
 local most_at_once = {}  -- by deaths and 1: how many requests with as many a worker has at a time
-for most in string.gmatch(ARGV[12], '%d+') do most_at_once[#most_at_once + 1] = tonumber(most) end
+for most in string.gmatch(ARGV[11], '%d+') do most_at_once[#most_at_once + 1] = tonumber(most) end
 local OVERDUE = 600000  -- milliseconds after a death in which what was out may go beside other requests
 local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
@@ -42,13 +43,10 @@ local is_known = last ~= '-1' and (is_again or last == ARGV[4])
 if not is_known or not redis.call('ZSCORE', key('workers'), me) then
   return {'lost', last}
 end
-if ARGV[10] == '1' then  -- nobody could renew a lease meanwhile: each has half of one to do so
-  for _, worker in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
-    redis.call('ZADD', key('workers'), 'GT', now + lease / 2, worker)
-  end
-end
+spare(now, lease)
 redis.call('ZADD', key('workers'), now + lease, me)
-set_free_some(now, 200)
+set_free_some(now)
+forget_quiet(now)
 
 local is_marked = redis.call('EXISTS', key('deaths'), key('was'), key('tries:' .. me)) > 0
 local owners = {}  -- of sites that have come up in this script
@@ -214,8 +212,10 @@ end
 
 local waits = {}  -- sites that are known to wait for a worker
 local dropped, passed_over = 0, 0
-local order = tonumber(redis.call('HGET', key('meta'), 'order') or 0)
-local order_before = order
+local kept = redis.call('HMGET', key('meta'), 'order', 'sets', 'fingerprints')
+local order, sets, fingerprints = tonumber(kept[1] or 0), tonumber(kept[2] or 1), tonumber(kept[3] or 0)
+local order_before, fingerprints_before = order, fingerprints
+local power = power_below(sets)
 
 local function member_of(kind, number, form)  -- kind: band, and 'L' where the last is the first
   order = order + 1
@@ -223,14 +223,18 @@ local function member_of(kind, number, form)  -- kind: band, and 'L' where the l
   return string.sub(kind, 1, 1) .. string.format('%016.0f', place) .. number .. ' ' .. form
 end
 
+local function see(fingerprint)
+  local is_unseen = redis.call('SADD', set_of(fingerprint, sets, power), fingerprint) == 1
+  if is_unseen then fingerprints = fingerprints + 1 end
+  return is_unseen
+end
+
 local function is_new(fingerprint, parent, times)
   if fingerprint == '' then return true end
   if parent == '' then
-    if redis.call('SADD', key('seen:' .. string.sub(fingerprint, -5)), fingerprint) == 1 then
-      return true
-    end
-    dropped = dropped + 1
-    return false
+    local is_unseen = see(fingerprint)
+    if not is_unseen then dropped = dropped + 1 end
+    return is_unseen
   end
   local children = key('children:' .. parent)
   if tonumber(redis.call('HGET', children, fingerprint) or 0) >= tonumber(times) then
@@ -298,7 +302,7 @@ local words = {
     return i + 1
   end,
   see = function(i)
-    redis.call('SADD', key('seen:' .. string.sub(ARGV[i], -5)), ARGV[i])
+    see(ARGV[i])
     return i + 1
   end,
   forget = function(i)
@@ -349,6 +353,48 @@ local words = {
   end,
 }
 
+local LOOKED_THROUGH = 400  -- sites a call
+
+-- Look for sites that wait and that nobody has queued: those given up in the last run, and those whose
+-- requests no version could read before. Workers of one version share the way through the latter.
+-- Return whether there is more to look through.
+local function look_on()
+  local left, what = LOOKED_THROUGH, redis.call('HGET', key('looking'), me)
+  if what == 'new' then
+    for _, name in ipairs({'due', 'last', 'quiet'}) do
+      local given_up = redis.call('ZRANGEBYSCORE', key(name), '+inf', '+inf', 'LIMIT', 0, left)
+      for _, site in ipairs(given_up) do
+        redis.call('HDEL', key('rest'), site)
+        redis.call('ZADD', key(name), now, site)
+      end
+      left = left - #given_up
+    end
+    if left == 0 then return true end
+    redis.call('HSET', key('looking'), me, 'old')
+  end
+  local cursor = redis.call('HGET', key('meta'), 'look:' .. version) or '0'
+  local found = redis.call('HSCAN', key('refused'), cursor, 'COUNT', left)
+  for i = 1, #found[2], 2 do
+    local site = found[2][i]
+    local has_none = redis.call('HEXISTS', key('owner'), site) == 0
+    if has_none and not redis.call('ZSCORE', key('due'), site) and #readable(site, version) > 0 then
+      wait_for_worker(site, now)
+    end
+  end
+  if found[1] ~= '0' then
+    redis.call('HSET', key('meta'), 'look:' .. version, found[1])
+    return true
+  end
+  redis.call('HDEL', key('meta'), 'look:' .. version)
+  local looking = redis.call('HGETALL', key('looking'))
+  for i = 1, #looking, 2 do
+    local its = redis.call('HGET', key('meta'), 'knows:' .. looking[i])
+    if its == version and looking[i + 1] == 'old' then redis.call('HDEL', key('looking'), looking[i]) end
+  end
+end
+
+local is_looking = not only_renews and redis.call('HEXISTS', key('looking'), me) == 1 and look_on()
+
 if is_again and not only_renews then
   for _, site in ipairs(redis.call('SMEMBERS', key('of:' .. me))) do
     granted[#granted + 1] = site
@@ -360,7 +406,7 @@ if is_again and not only_renews then
     end
   end
 else
-  local i = 13
+  local i = FIRST_WORD
   while i <= #ARGV do i = words[ARGV[i]](i + 1) end
   local take = tonumber(ARGV[7])
   if take > 0 then
@@ -386,11 +432,17 @@ else
     redis.call('HSET', key('exchanges'), me, ARGV[2] .. ' ' .. ARGV[3])
   end
   if order ~= order_before then redis.call('HSET', key('meta'), 'order', order) end
+  if fingerprints ~= fingerprints_before then
+    redis.call('HSET', key('meta'), 'fingerprints', fingerprints)
+    local sets_before = sets
+    while fingerprints > IN_A_SET * sets do sets = split_next(sets) end
+    if sets ~= sets_before then redis.call('HSET', key('meta'), 'sets', sets) end
+  end
 end
 
 local give_back, surplus = {}, 0
 if redis.call('EXISTS', key('asked')) == 1 then
-  local asked = redis.call('HGETALL', key('asked'))
+  local asked = redis.call('HRANDFIELD', key('asked'), 100, 'WITHVALUES')
   for j = 1, #asked, 2 do
     if not redis.call('ZSCORE', key('workers'), asked[j + 1]) then
       redis.call('HDEL', key('asked'), asked[j])
@@ -414,7 +466,7 @@ elseif run == ARGV[6] then
   if
     waiting == 0
     and redis.call('SCARD', key('idle')) >= redis.call('ZCARD', key('workers'))
-    and redis.call('EXISTS', key('owner'), key('ended')) == 0
+    and redis.call('EXISTS', key('owner'), key('ended'), key('looking')) == 0
   then
     local is_finished = redis.call('EXISTS', key('due'), key('last')) == 0
     local are_aside = redis.call('EXISTS', key('refused')) == 1
@@ -422,11 +474,16 @@ elseif run == ARGV[6] then
     local outcome = is_finished and (are_aside and 'job_set_aside' or 'finished') or 'sites_paused'
     redis.call('HSET', key('meta'), 'outcome', outcome)
     redis.call('DEL', key('idle'))
-    if is_finished then redis.call('DEL', key('children:0')) end
+    if is_finished then
+      redis.call('DEL', key('children:0'), key('children:-2'))
+      if outcome == 'finished' then forget_cookies() end  -- secrets, which the next crawl begins without
+    end
   end
 end
 
-local next_due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', '(inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', '(inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local next_due = due[2] and math.max(0, due[2] - now) or -1
+if is_looking then next_due = 1 end  -- there is more to look through
 return {
   is_again and 'again' or 'well',
   now,
@@ -438,7 +495,7 @@ return {
   surplus,
   run,
   redis.call('HGET', key('meta'), 'outcome') or '',
-  next_due[2] and math.max(0, next_due[2] - now) or -1,
+  next_due,
   redis.call('ZCARD', key('due')) + redis.call('ZCARD', key('last')),
   aside,
 }

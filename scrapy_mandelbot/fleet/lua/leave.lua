@@ -1,10 +1,11 @@
--- ARGV: number of the worker and its token; then, of sites that it had, name, state and milliseconds for
--- which they are left alone from now on, or 'inf'. What it has is free for others.
--- Returns 1 where it is to be called again, as a part of the keys expires.
+-- ARGV: number of the worker, its token, and milliseconds of a lease; then, of sites that it had, name,
+-- state and milliseconds for which they are left alone from now on, or 'inf'. What it has is free for
+-- others.
+-- Returns 1 where it is to be called again, as there are more sites to set free, or keys that expire.
 
-local me, now = ARGV[1], now_ms()
+local me, lease, now = ARGV[1], tonumber(ARGV[3]), now_ms()
 local is_known = last_exchange(me, ARGV[2]) ~= '-1'
-for i = 3, #ARGV, 3 do
+for i = 4, #ARGV, 3 do
   local site, state, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local owner = redis.call('HGET', key('owner'), site)
   local is_free = not owner or (is_known and owner == me)
@@ -18,13 +19,16 @@ for i = 3, #ARGV, 3 do
   end
 end
 if is_known and redis.call('ZSCORE', key('workers'), me) then
+  spare(now, lease)
   retire(me)
   redis.call('DEL', key('out:' .. me))  -- it has not died
 end
-for _ = 1, 10 do set_free_some(now, 1000) end
+if set_free_some(now) then return 1 end
 local is_left = redis.call('EXISTS', key('workers'), key('owner'), key('ended'), key('due'), key('last')) > 0
 local parts = tonumber(redis.call('HGET', key('meta'), 'expires') or 0)
-if is_left or parts == PARTS or redis.call('EXISTS', key('refused'), key('deaths')) > 0 then return 0 end
+if is_left or parts >= parts_of_keys() or redis.call('EXISTS', key('refused'), key('deaths')) > 0 then
+  return 0
+end
 redis.call('HSET', key('meta'), 'expires', parts + 1)
-each_key_of(PARTS - 1 - parts, 'EXPIRE', 30 * 86400)  -- that it was so begun is the last to go
+each_key_of(parts_of_keys() - 1 - parts, 'EXPIRE', 30 * 86400)  -- that it was so begun is the last to go
 return 1

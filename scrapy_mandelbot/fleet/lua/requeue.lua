@@ -1,36 +1,62 @@
--- ARGV: a site, the name of an exception, or ''. What is set aside of it, or of all, waits as if it were new, and is asked for at
--- once also where that was left alone. Returns: sites of which there was any.
+-- ARGV: 1 a site, the name of an exception, or '': what is set aside of it, or of all, waits as if it were
+-- new, and is requested at once also where the site was left alone; 2 'refused' or 'rest', the hash to look
+-- through, and 3 how far that was done, 0 at first.
+-- Returns: 1 where it is to be called again; how far it is done; sites of which there was any.
 
-local now, found = now_ms(), {}
-local function is_wanted(site) return ARGV[1] == '' or ARGV[1] == site end
+local wanted, which, cursor = ARGV[1], ARGV[2], ARGV[3]
+local SITES, REQUESTS = 300, 300  -- a call, so that no other command waits for long
+local now, found, left = now_ms(), {}, REQUESTS
 
-for _, site in ipairs(redis.call('HKEYS', key('refused'))) do
-  local left, had = '', redis.call('HGET', key('refused'), site)
+local function is_wanted(site) return wanted == '' or wanted == site end
+
+local function has_owner(site) return redis.call('HEXISTS', key('owner'), site) == 1 end
+
+-- Move what is set aside of a site as one WHO, as much as a call may; return whether that is all.
+local function move(site, who)
+  local moved = redis.call('ZPOPMIN', key('r:' .. who .. ':' .. site), left)
+  for i = 1, #moved, 2 do redis.call('ZADD', key('q:' .. site), moved[i + 1], moved[i]) end
+  left = left - #moved / 2
+  return left > 0
+end
+
+local function requeue_aside(site)
+  local stays, had, before = '', redis.call('HGET', key('refused'), site) or '', left
   for who in string.gmatch(had, '%S+') do
-    if is_wanted(site) or who == '!' .. ARGV[1] then
-      local aside = key('r:' .. who .. ':' .. site)
-      redis.call('ZUNIONSTORE', key('q:' .. site), 2, key('q:' .. site), aside)
-      redis.call('DEL', aside)
+    local goes = left > 0 and (is_wanted(site) or who == '!' .. wanted)
+    if goes and move(site, who) then
       redis.call('HDEL', key('why'), who .. ':' .. site)
     else
-      left = left .. who .. ' '
+      stays = stays .. who .. ' '
     end
   end
-  if left ~= had then
-    redis.call('HSET', key('refused'), site, left)
-    if left == '' then redis.call('HDEL', key('refused'), site) end
-    if redis.call('HEXISTS', key('owner'), site) == 0 then wait_for_worker(site, now) end
+  if stays ~= had or left < before then
+    redis.call('HSET', key('refused'), site, stays)
+    if stays == '' then redis.call('HDEL', key('refused'), site) end
+    if not has_owner(site) then wait_for_worker(site, now) end
     found[#found + 1] = site
   end
 end
-for _, site in ipairs(redis.call('HKEYS', key('rest'))) do
-  if is_wanted(site) and redis.call('HEXISTS', key('owner'), site) == 0 then
-    redis.call('HDEL', key('rest'), site)
-    redis.call('HDEL', key('states'), site)
-    for _, which in ipairs({'due', 'last'}) do
-      redis.call('ZADD', key(which), 'XX', now, site)
-    end
-    found[#found + 1] = site
+
+local function requeue_rest(site)
+  if not is_wanted(site) or has_owner(site) then return end
+  if redis.call('HDEL', key('rest'), site) == 0 then return end
+  redis.call('HDEL', key('states'), site)
+  for _, name in ipairs({'due', 'last'}) do redis.call('ZADD', key(name), 'XX', now, site) end
+  found[#found + 1] = site
+end
+
+local sites, next_cursor = {wanted}, '0'
+if not string.find(wanted, '://', 1, true) then
+  local scanned = redis.call('HSCAN', key(which), cursor, 'COUNT', SITES)
+  sites, next_cursor = {}, scanned[1]
+  for i = 1, #scanned[2], 2 do sites[#sites + 1] = scanned[2][i] end
+end
+for _, site in ipairs(sites) do
+  if which == 'rest' then
+    requeue_rest(site)
+  elseif left > 0 then
+    requeue_aside(site)
   end
 end
-return found
+if left <= 0 then return {1, cursor, found} end  -- the same sites once more
+return {next_cursor == '0' and 0 or 1, next_cursor, found}

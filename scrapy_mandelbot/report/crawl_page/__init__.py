@@ -10,12 +10,22 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_mandelbot.report import pages
-from scrapy_mandelbot.robots.formatting import counted, duration, number, without_zone
+from mandelbot import pages
+from mandelbot.formatting import counted, duration, number, without_zone
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
 _SLOWER = 1.5  # times the time to the first byte
+
+
+_TROUBLES = {
+    "unreachable": "never answered",
+    "given up": "did not recover in time",
+    "forbidden": "forbade all requests by robots.txt",
+    "section given up": "answered, except a section that did not recover in time",
+    "page given up": "answered, except pages that were always refused",
+}
+"""By the state of a site: what is said of their number."""
 
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -36,63 +46,36 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         forbidding = counted(where, "site")
         yield "note", "Forbidden", f"{urls} at {forbidding}, not requested."
     if total["refused"]:
-        paused = (
-            f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])}"
-            " in all"
-        )
-        yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
+        refused = counted(total["refused"], "time")
+        pauses = counted(total["pauses"], "pause")
+        time = duration(total["paused_for"])
+        yield "note", "Refused", f"{refused}; {pauses}, {time} in all."
 
 
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     sites = report["sites"]
     lost = report["total"]["lost"]
     if lost:
-        text = (
-            f"{counted(lost, 'request')} failed. Links on those pages were not"
-            " followed."
-        )
-        yield "warning", "Lost", text
-    for state, what in (
-        ("unreachable", "never answered."),
-        ("given up", "did not recover in time."),
-        (
-            "section given up",
-            "answered, except a section that did not recover in time.",
-        ),
-        ("page given up", "answered, except pages that were always refused."),
-    ):
-        given_up = sum(1 for one in sites if one["state"] == state)
-        if given_up:
-            yield "warning", state.capitalize(), f"{counted(given_up, 'site')} {what}"
+        text = "Links on those pages were not followed."
+        yield "warning", "Lost", f"{counted(lost, 'request')} failed. {text}"
+    for state, what in _TROUBLES.items():
+        found = [one["site"] for one in sites if one["state"] == state]
+        if found:
+            text = f"{counted(len(found), 'site')} {what}, such as {found[0]}."
+            yield "warning", state.capitalize(), text
     waiting = sum(one["waiting"] for one in report["waiting"])
     if waiting:
-        yield (
-            "warning",
-            "Left",
-            f'{counted(waiting, "request")} not sent; see "What waits".',
-        )
+        text = f'{counted(waiting, "request")} not sent; see "What waits".'
+        yield "warning", "Left", text
 
 
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
     ignored = [one for one in asking if not one["pace"]["is_obeyed"]]
     if ignored:
-        text = (
-            f"{counted(len(ignored), 'site')} with a Crawl-delay; MANDELBOT_PACE is not"
-            " 'obey'."
-        )
-        known = [
-            (one["site"], one["pace"]) for one in ignored if one["pace"]["came_every"]
-        ]
-        for site, pace in sorted(
-            known, key=lambda one: one[1]["came_every"] / one[1]["asked"]
-        )[:1]:
-            asked = duration(pace["asked"])
-            came = duration(pace["came_every"])
-            text += (
-                f" {site}: Crawl-delay {asked} asked for; requests came every {came}."
-            )
-        yield "warning", "Delay not obeyed", text
+        where = counted(len(ignored), "site")
+        text = f"{where} with a Crawl-delay; MANDELBOT_PACE is not 'obey'."
+        yield "warning", "Delay not obeyed", text + _worst_delay(ignored)
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
     short = sum(
         one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced
@@ -104,8 +87,23 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "Delay not observed", text
 
 
+def _worst_delay(sites: list[dict[str, Any]]) -> str:
+    known = [one for one in sites if one["pace"]["came_every"]]
+    if not known:
+        return ""
+
+    def share(one: dict[str, Any]) -> float:
+        return float(one["pace"]["came_every"] / one["pace"]["asked"])
+
+    worst = min(known, key=share)
+    asked = duration(worst["pace"]["asked"])
+    came = duration(worst["pace"]["came_every"])
+    delay = f"Crawl-delay {asked} asked for; requests came every {came}."
+    return f" {worst['site']}: {delay}"
+
+
 def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Yield in how many sites the later answers are worse than the first, and where most."""
+    """Yield at how many sites later answers are worse than the first ones."""
     judged = [(one, one["answers"]) for one in sites if one["answers"]["all"]]
     more = []
     slower = []
@@ -113,15 +111,16 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         share = answers["errors"] / answers["all"]
         first = answers["first_errors"] / max(1, answers["first"])
         if share > first + _WORSE:
-            text = (
-                f"{share:.1%} of {answers['all']:,} answers; of the first {first:.1%}"
-            )
-            more.append((share - first, f"{one['site']}: {text}"))
+            of_all = f"{share:.1%} of {answers['all']:,} answers"
+            text = f"{one['site']}: {of_all}; of the first {first:.1%}"
+            more.append((share - first, text))
         time = answers["time"]
         first_time = answers["first_time"]
-        if time is not None and first_time is not None and time > _SLOWER * first_time:
-            text = f"median time to the first byte {duration(time)}, at first"
-            text = f"{one['site']}: {text} {duration(first_time)}"
+        if time is None or first_time is None:
+            continue
+        if time > _SLOWER * first_time:
+            now = f"median time to the first byte {duration(time)}"
+            text = f"{one['site']}: {now}, at first {duration(first_time)}"
             slower.append((time / first_time, text))
     for title, found in (("More 5xx", more), ("Slower", slower)):
         if found:
@@ -131,9 +130,11 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
 
 def times(report: dict[str, Any]) -> str:
     """Return begin and end as text, UTC."""
-    began, ended = (without_zone(report[name]) for name in ("began", "ended"))
-    same_day = began[:10] == ended[:10]
-    return f"{began} to {ended[11:] if same_day else ended} UTC"
+    began = without_zone(report["began"])
+    ended = without_zone(report["ended"])
+    if began[:10] == ended[:10]:
+        ended = ended[11:]  # the time of the same day
+    return f"{began} to {ended} UTC"
 
 
 _DETAILS = 1_600_000  # characters of JSON with details of sites
@@ -143,17 +144,21 @@ _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
-    *("answers", "gaps", "others", "pace", "pause_list", "refusals"),
-    *(
-        "retry_after",
-        "robots_answers",
-        "rules",
-        "sitemaps",
-        "tags",
-        "timeline",
-        "turns",
-    ),
-    *("turn_waits", "usage"),
+    "answers",
+    "gaps",
+    "others",
+    "pace",
+    "pause_list",
+    "refusals",
+    "retry_after",
+    "robots_answers",
+    "rules",
+    "sitemaps",
+    "tags",
+    "timeline",
+    "turns",
+    "turn_waits",
+    "usage",
 )
 COLUMNS = (
     ("site", "Site"),
@@ -225,8 +230,14 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
         gaps = site["gaps"]
         answers = site["answers"]
         yield [
-            *(site["site"], site["state"], site["pages"], site["lost"]),
-            *(site["forbidden"], site["refused"], site["pauses"], site["paused_for"]),
+            site["site"],
+            site["state"],
+            site["pages"],
+            site["lost"],
+            site["forbidden"],
+            site["refused"],
+            site["pauses"],
+            site["paused_for"],
             None if pace is None else pace["asked"],
             None if gaps is None else gaps["least"],
             None if gaps is None else gaps["median"],

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mandelbot.formatting import without_credentials
 from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import MovedError
 from redis.retry import Retry
-
-from scrapy_mandelbot.robots.formatting import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
@@ -20,7 +19,9 @@ PATIENCE = 2.0
 
 
 def checked(url: str, key: bytes | None = None) -> str:
-    """Return the URL as ``redis`` takes it; a ValueError that names no password: it is none.
+    """Return the URL in the form that ``redis`` takes.
+
+    Raises a ValueError, whose text has no password, if it is not a URL of a server.
 
     `key`: raise an OtherNodeError if the server is there, and another node of its
     cluster has it.
@@ -86,16 +87,16 @@ def _check_node(url: str, key: bytes) -> None:
 
 
 def _of_tls(url: str) -> dict[str, Any]:
-    """Check the host of the certificate, which redis-py did not by default before 6.0."""
+    """Check the certificate's host, which redis-py did not before 6.0."""
     options = parse_url(url)
     is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
-    return (
-        {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}
-    )
+    if url.startswith("rediss:") and is_checked:
+        return {"ssl_check_hostname": True}
+    return {}
 
 
 def _check_options(url: str, options: dict[str, Any]) -> None:
-    """Raise a ValueError at the start for an option that would fail at each connection."""
+    """Raise a ValueError for an option that would fail at each connection."""
     for name in _FILES:
         if name in options:
             try:

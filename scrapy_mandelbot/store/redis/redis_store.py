@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,13 +16,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import RedisError
+from mandelbot.formatting import counted
 
-from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
 from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
+from scrapy_mandelbot.store.redis.channel import ChannelListener
 from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
-    from scrapy_mandelbot.store.redis.wire import Script
+    from scrapy_mandelbot.store.redis.script import Script
 
 logger = logging.getLogger(__name__)
 
@@ -129,9 +128,10 @@ class RedisStore(LiveStore):
             keys = tuple(scripts.copy_key(site.encode()) for site in part)
             values = self._wire.answer_to(b"MGET", partial(tuple, keys))
             for site, value in zip(part, values or [None] * len(part), strict=True):
-                copy = (
-                    unsaved[site] if site in unsaved else self._read_copy(site, value)
-                )
+                if site in unsaved:
+                    copy = unsaved[site]
+                else:
+                    copy = self._read_copy(site, value)
                 if copy is not None:
                     yield site, copy
 
@@ -330,11 +330,17 @@ class RedisStore(LiveStore):
                 turns = scripts.read_turns(values, self._ahead)
                 self._notify(lambda listener: listener.all_stored(pauses, turns))
 
-            turns_after = lambda: self._turns_after(self._now())  # noqa: E731
-            self._wire.send(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
+            self._wire.send(
+                RedisOp(
+                    b"ZRANGEBYSCORE", lambda: self._turns_after(self._now()), turns_read
+                )
+            )
 
-        pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
-        self._wire.send(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
+        self._wire.send(
+            RedisOp(
+                scripts.GET_PAUSES, lambda: self._pauses_after(self._now()), pauses_read
+            )
+        )
 
     def _pauses_after(self, moment: float) -> tuple[Any, ...]:
         return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
@@ -387,7 +393,9 @@ class RedisStore(LiveStore):
             self._call_in_loop(lambda: call(listener))
 
     def _joined(self, client: Redis) -> None:
-        before, (seconds, microseconds), after = self._now(), client.time(), self._now()
+        before = self._now()
+        seconds, microseconds = client.time()
+        after = self._now()
         # the server read its clock anywhere in the trip
         half_trip = (after - before) / 2
         ahead = seconds + microseconds / 1e6 - before - half_trip
@@ -425,85 +433,3 @@ class RedisStore(LiveStore):
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
-_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
-_GONE_AFTER = 10.0  # seconds without any answer
-_LISTEN_AGAIN_AFTER = 1.0  # seconds
-
-
-class ChannelListener:
-    """Receives a channel's messages in its own thread.
-
-    `began` is called in the thread on each subscription, before which messages may have
-    been missed; `on_answer` with each message.
-    """
-
-    def __init__(
-        self,
-        connect: Callable[[], Redis],
-        channel: bytes,
-        began: Callable[[], None],
-        on_answer: Callable[[bytes], None],
-    ) -> None:
-        self._connect = connect
-        self._channel = channel
-        self._began = began
-        self._answered = on_answer
-        self._is_over = threading.Event()
-        self._is_to_move = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name="mandelbot-news", daemon=True
-        )
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def reconnect(self) -> None:
-        """Connect anew: the server's name may point to another machine by now."""
-        self._is_to_move.set()
-
-    def end(self) -> None:
-        """Stop after one more message."""
-        self._is_over.set()
-
-    def close(self) -> None:
-        """Wait for the end of the thread, which is half a second away at most."""
-        self._thread.join(2 * _LOOKS_UP_AFTER)
-
-    def _run(self) -> None:
-        while not self._is_over.is_set():
-            try:
-                self._receive()
-            except (
-                RedisError,
-                OSError,
-            ):  # noqa: PERF203 -- the other thread says what is wrong
-                self._is_over.wait(_LISTEN_AGAIN_AFTER)
-
-    def _receive(self) -> None:
-        self._is_to_move.clear()
-        client = self._connect()
-        try:
-            with client.pubsub() as pubsub:
-                pubsub.subscribe(self._channel)
-                asked_at = heard_at = time.monotonic()
-                while not (self._is_over.is_set() or self._is_to_move.is_set()):
-                    message: dict[str, Any] | None = pubsub.get_message(
-                        timeout=_LOOKS_UP_AFTER
-                    )
-                    now = time.monotonic()
-                    if message is not None:
-                        asked_at = heard_at = now
-                        if message["type"] == "subscribe":
-                            self._began()
-                        elif message["type"] == "message":
-                            self._answered(message["data"])
-                    elif now - heard_at > _GONE_AFTER:
-                        raise OSError("the server says nothing any more")
-                    elif now - asked_at > _ASKS_AFTER:
-                        asked_at = now
-                        pubsub.ping()
-        finally:
-            client.close()

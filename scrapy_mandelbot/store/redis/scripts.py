@@ -4,7 +4,7 @@ All keys have one prefix, and all expire. A site's name, which any page can choo
 part of a key only if the value expires by itself; elsewhere it is a member of a set of
 bounded size.
 
-=====================  ==========================================================================
+=====================  =======================================================
 ``…:copy:SITE``        its cached robots.txt; expires when it can no longer be used
 ``…:copies``           sorted set: sites that have one, by when they were fetched
 ``…:pauses``           sorted set: sites that are paused, by when the pause ends
@@ -15,7 +15,7 @@ bounded size.
 ``…:probe:SITE``       lease: which worker probes a paused site
 ``…:turn:SITE``        lease: which worker sends to a site with a delay
 ``…:news``             the channel on which workers announce changes
-=====================  ==========================================================================
+=====================  =======================================================
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
-from scrapy_mandelbot.store.redis.wire import read_script
+from scrapy_mandelbot.store.redis.script import read_script
 from scrapy_mandelbot.store.rows import as_copy, as_pause, pack, read_rows
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ def copy_value(copy: CachedRobots, ahead: float) -> bytes:
 
 
 def read_copy(value: bytes, ahead: float) -> CachedRobots:
-    """Return the copy by the worker's clock; raise one of NO_ROW_OF_OURS where it is none."""
+    """Return the stored copy, its time converted to this worker's clock.
+
+    Raises one of NO_ROW_OF_OURS if the value is not a copy.
+    """
     head, _, packed = value.partition(b"\n")
     status, fetched_at, url, etag, last_modified = _loaded(head)
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
@@ -64,7 +67,7 @@ def read_copy(value: bytes, ahead: float) -> CachedRobots:
 def pause_value(
     key: str, pause: StoredPause | None, ahead: float
 ) -> tuple[float | str, bytes]:
-    """Return when a pause ends, by the server's clock, and all of it as it is written."""
+    """Return a pause's end by the server's clock, and the pause as it is written."""
     if pause is None:
         return "", b""
     until = min(pause.until + ahead, FAR)
@@ -79,7 +82,10 @@ def pause_value(
 
 
 def read_pause(value: bytes, ahead: float) -> tuple[str, StoredPause]:
-    """Return key and pause by the worker's clock; raise one of NO_ROW_OF_OURS for others."""
+    """Return key and pause, its time converted to this worker's clock.
+
+    Raises one of NO_ROW_OF_OURS if the value is not a pause.
+    """
     key, pause = as_pause(tuple(_loaded(value)))
     return key, StoredPause(pause.until - ahead, pause.reason, pause.failed_probes)
 
@@ -91,7 +97,7 @@ def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]
 
 
 def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:
-    """Return the next turns by site, given alternating names and times of the server."""
+    """Return the next turns by site, from alternating names and server times."""
     return {
         text_of(name): float(score) - ahead
         for name, score in zip(values[::2], values[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""The thread in which a crawl talks to Redis, and the commands that a store sends from it."""
+"""The thread in which a crawl talks to Redis, and a store's commands in it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import sha1
-from importlib.resources import files
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,74 +19,14 @@ from redis.exceptions import (
     TimeoutError,  # noqa: A004 -- Redis' own
 )
 
+from scrapy_mandelbot.store.redis.thread import RedisThread
+
 if TYPE_CHECKING:
     from redis import Redis
 
+    from scrapy_mandelbot.store.redis.script import Script
+
 logger = logging.getLogger(__name__)
-
-
-class RedisThread:
-    """Makes calls one after the other, in a thread that starts with the first of them.
-
-    When no call has come for as long as `silence` returns, `on_silence` is called in
-    their place. None of them may raise.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        silence: Callable[[], float | None],
-        on_silence: Callable[[], object],
-    ) -> None:
-        self._silence = silence
-        self._on_silence = on_silence
-        self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        self._starting = threading.Lock()
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def put(self, call: Callable[[], object]) -> None:
-        self._calls.put(call)
-        with self._starting:
-            if self.thread.ident is None:  # it was not started
-                self.thread.start()
-
-    def end(self, last: Callable[[], object], wait: float = 0.0) -> None:
-        """Make a last call and end the thread, if there is one; wait so many seconds for that."""
-        if self.thread.ident is not None:
-            self._calls.put(last)
-            self._calls.put(None)
-            self.thread.join(wait)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                call = self._calls.get(timeout=self._silence())
-            except Empty:
-                call = self._on_silence
-            if call is None:
-                return
-            call()
-
-
-@dataclass(frozen=True)
-class Script:
-    """Something that the server does in one step: all of it or, where it is full, a part."""
-
-    text: str
-
-    @cached_property
-    def keys(self) -> int:
-        """How many of its arguments are keys, as its first line names them."""
-        return self.text.partition("\n")[0].count(",") + 1
-
-    @cached_property
-    def digest(self) -> str:
-        return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
-
-
-def read_script(package: str, *names: str) -> Script:
-    folder = files(package) / "lua"
-    return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 
 
 _TRY_AGAIN_AFTER = 1.0  # seconds, where the server cannot be reached
@@ -126,7 +62,7 @@ class RedisOp(NamedTuple):
 
 
 class Wire:
-    """Sends commands to a server in its own thread, so that the crawl never waits for the server.
+    """Sends commands in its own thread: the crawl never waits for the server.
 
     Commands are sent in order, all that have collected at a time. While the server is
     unreachable, queries fail at once, and the last write of each key waits.
@@ -179,7 +115,9 @@ class Wire:
                 return
             old = self._kept.pop(command.key, None)
             self._kept[command.key] = command
-            self._kept_bytes += command.size - (old.size if old else 0)
+            self._kept_bytes += command.size
+            if old is not None:
+                self._kept_bytes -= old.size
             while len(self._kept) > _MOST_KEPT or self._kept_bytes > _MOST_BYTES_KEPT:
                 _, dropped = self._kept.popitem(last=False)
                 self._kept_bytes -= dropped.size
@@ -208,7 +146,7 @@ class Wire:
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
 
     def close(self) -> int:
-        """Send what is left, for a bounded time, and end the thread; return how much is not."""
+        """Send what is left, for a bounded time; end; return how much is unsent."""
         with self._lock:
             self._is_closing = True
         self._thread.end(self._release, _CLOSES_FOR)

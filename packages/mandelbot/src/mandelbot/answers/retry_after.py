@@ -1,0 +1,208 @@
+"""How long a server asks to be left alone.
+
+Sources: RFC 9110, section 10.2.3 (``Retry-After = HTTP-date / delay-seconds``) and
+5.6.7 (``HTTP-date``, whose obsolete forms a recipient has to accept as well). Seen
+beside these, and clear: seconds since 1970 (or milliseconds), ISO 8601 dates and
+durations, a number with its unit.
+
+Where there is none that can be read, the drafts of "RateLimit header fields for HTTP"
+(draft-ietf-httpapi-ratelimit-headers): until the 6th ``RateLimit-Reset`` and
+``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…, reset=…``, since
+then ``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and
+the time is in seconds from now. An answer that is well may have them, too, and says so
+how much is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from mandelbot.dates import IN_TAGS, read_date
+
+if TYPE_CHECKING:
+    Header = Callable[[str], bytes | None]
+
+_DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.([0-9]*))?")
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_WITH_UNIT = re.compile(
+    r"([0-9]{1,9})"
+    r" ?(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)\.?"
+)
+_DURATION = re.compile(
+    r"p(?:([0-9]{1,9})d)?(?:t(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})(?:\.[0-9]+)?s)?)?"
+)
+_LONGEST = 100  # characters; a date has up to 40
+_QUOTED = re.compile(r'"[^"]*"')
+_PARAMETER = re.compile(r"([a-z]{1,10}) *= *([0-9]{1,18})")
+_LONGEST_RATE_LIMIT = 1_000  # characters; a handful of policies
+# From here on a number is a date: nobody means 30 years. Of three digits more it is
+# milliseconds.
+_DATES = 1e9
+_NO_DATES = 1e11
+_RESOLUTION = 1.0  # seconds; of two dates that are both cut to the second
+
+
+class AskedFor(NamedTuple):
+    """What an answer asks for."""
+
+    seconds: float | None
+    """Above zero; None: nothing, though a header may be there."""
+    said: str
+    """The header that counts, in a line for a log; empty: there is none."""
+    unreadable: str = ""
+    """A ``Retry-After`` that is none, as received."""
+    names_a_time: bool = False
+    """Whether it asks for a wait whatever its status means: also by a quota that is
+    used up.
+    """
+
+
+def wait_asked_for(header: Header, now: float) -> AskedFor:
+    """Return the seconds that an answer asks for, by its own clock where it has one.
+
+    >>> from mandelbot import wait_asked_for
+    >>> headers = {"Retry-After": b"120"}
+    >>> wait_asked_for(headers.get, now=1_700_000_000.0).seconds
+    120.0
+    """
+    unreadable = ""
+    value = header("Retry-After")
+    if value is not None:
+        text = value.decode("latin-1")
+        seconds = _read_any(text, now, header)
+        if seconds is not None:
+            wait = seconds if seconds > 0 else None
+            return AskedFor(wait, f"Retry-After: {text}", "", wait is not None)
+        unreadable = text
+    value = header("RateLimit")
+    if value is not None:
+        text = value.decode("latin-1")
+        used_up = [one for one in _policies(text, now) if not one[0]]
+        longest = max((wait for _, wait in used_up), default=0.0) or None
+        is_used_up = any(left == 0 and wait for left, wait in used_up)
+        return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
+    value = header("RateLimit-Reset")
+    if value is None:
+        said = f"Retry-After: {unreadable}" if unreadable else ""
+        return AskedFor(None, said, unreadable)
+    reset = value.decode("latin-1").strip()
+    left = _number(header("RateLimit-Remaining"))
+    seconds = None if left else _until_reset(reset, now)
+    return AskedFor(
+        seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds)
+    )
+
+
+def quota_of(header: Header, now: float) -> tuple[int, float] | None:
+    """Return how many requests a good answer leaves, and seconds until there are more.
+
+    None: it is unsaid.
+    """
+    value = header("RateLimit")
+    if value is None:
+        left = _number(header("RateLimit-Remaining"))
+        wait = header("RateLimit-Reset")
+        if left is None or wait is None:
+            return None
+        seconds = _until_reset(wait.decode("latin-1").strip(), now)
+        if seconds is None:
+            return None
+        return left, seconds
+    policies = _policies(value.decode("latin-1"), now)
+    known = [(left, wait) for left, wait in policies if wait and left is not None]
+    return min(known, key=lambda one: (one[0], -one[1]), default=None)
+
+
+def _number(value: bytes | None) -> int | None:
+    text = b"" if value is None else value.strip()
+    if text.isdigit():
+        return int(text[:18])
+    return None
+
+
+def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
+    """Yield what is left of each quota, if said, and seconds until it is whole."""
+    if len(value) > _LONGEST_RATE_LIMIT:
+        return
+    text = _QUOTED.sub("", value).lower()
+    # The 7th draft has one policy, with commas between what is said of it.
+    for policy in [text] if "reset" in text else text.split(","):
+        said: dict[str, str] = dict(_PARAMETER.findall(policy))
+        left = said.get("r", said.get("remaining"))
+        wait = _until_reset(said.get("t", said.get("reset", "")), now) or 0.0
+        yield None if left is None else int(left), wait
+
+
+def _until_reset(digits: str, now: float) -> float | None:
+    seconds = _read(digits, now) if _DELAY_SECONDS.fullmatch(digits) else None
+    if seconds and seconds > 0:
+        return seconds
+    return None
+
+
+def _read_any(value: str, now: float, header: Header) -> float | None:
+    """Return the seconds that a text asks for, in quotes or not.
+
+    Of several values, the longest.
+
+    Several stand in one line where a proxy has joined two headers; a date has a comma
+    of its own.
+    """
+    seconds = _read(value, now, header)
+    if seconds is not None or len(value) > _LONGEST or not {'"', ","} & set(value):
+        return seconds
+    parts = [part.strip(' \t"') for part in value.split(",")]
+    pairs = [f"{day}, {rest}" for day, rest in pairwise(parts)]
+    found = [_read(part, now, header) for part in parts + pairs]
+    return max((one for one in found if one is not None), default=None)
+
+
+def _read(value: str, now: float, header: Header = lambda _: None) -> float | None:
+    """Return the seconds that a text asks for, which may have passed.
+
+    None: it makes no sense.
+    """
+    text = value.strip().lower()
+    delay = _DELAY_SECONDS.fullmatch(text)
+    if delay is not None:
+        # A fraction is none of the grammar, but what is meant by it is clear; it is
+        # rounded up.
+        number = float(delay[1]) + bool(delay[2] and delay[2].strip("0"))
+        moment = number / 1_000 if number >= 1_000 * _DATES else number
+        if _DATES <= moment < _NO_DATES:
+            return moment - _clock(header, now)
+        return number
+    if len(text) > _LONGEST or not text.isascii():
+        return None
+    span = _read_span(text)
+    if span is not None:
+        return span
+    date = read_date(text, IN_TAGS)
+    if date is None:
+        return None
+    return date.timestamp() - _clock(header, now)
+
+
+def _read_span(text: str) -> float | None:
+    """Return the seconds of a number with its unit, or of an ISO 8601 duration."""
+    with_unit = _WITH_UNIT.fullmatch(text)
+    if with_unit is not None:
+        number = with_unit[1]
+        return float(number) * _UNITS[text[len(number) :].strip()[0]]
+    duration = _DURATION.fullmatch(text)
+    if duration is None or text[-1] in "pt":
+        return None
+    days, hours, minutes, seconds = (float(one or 0) for one in duration.groups())
+    return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
+
+
+def _clock(header: Header, now: float) -> float:
+    """Return the server's time as it answered, as far as that is known."""
+    date = read_date((header("Date") or b"").decode("latin-1"), IN_TAGS)
+    if date is None:
+        return now
+    # How long the answer lay in caches (RFC 9111, section 5.1).
+    return date.timestamp() + (_number(header("Age")) or 0) - _RESOLUTION

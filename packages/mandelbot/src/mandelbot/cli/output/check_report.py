@@ -1,0 +1,396 @@
+"""``check``: what is wrong with a robots.txt and its delivery."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from mandelbot._version import __version__
+from mandelbot.cli.output import cut, is_url, joined
+from mandelbot.findings import FINDINGS, Severity, lint_delivery
+from mandelbot.formatting import counted, printable
+from mandelbot.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from mandelbot.cli.output import TerminalStyle
+    from mandelbot.cli.output.rules_in_force import Rules
+    from mandelbot.findings import Delivery, Finding
+    from mandelbot.robotstxt.records import Record
+
+STANDARD_INPUT = "standard input"
+"""How it is named as a source."""
+_INDENT = 17
+
+
+class Choices(NamedTuple):
+    """Which findings are reported, and which fail the check."""
+
+    select: frozenset[str] | None = None
+    """Codes; None: all of them."""
+    ignore: frozenset[str] = frozenset()
+    fail_on: Severity = Severity.WARNING
+    """The least severity that is no success."""
+
+    def takes(self, code: str) -> bool:
+        """Whether findings with this code count."""
+        return (self.select is None or code in self.select) and code not in self.ignore
+
+
+ALL = Choices()
+
+
+def check(
+    rules: Rules, wanted: Choices = ALL, failure: str | None = None
+) -> dict[str, Any]:
+    """Return the selected findings about a file and its delivery.
+
+    `failure` is why it is not available.
+    """
+    is_read = rules.is_there and failure is None
+    delivery = rules.delivery
+    robots = None
+    if is_read:
+        robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
+    every = [
+        *(lint_delivery(delivery) if delivery else ()),
+        *(robots.findings() if robots else ()),
+    ]
+    every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
+    records = () if robots is None else robots.records
+    excused = _excused(records)
+    found = [
+        one
+        for one in every
+        if wanted.takes(one.code)
+        and not excused.get(one.code, frozenset()) & {None, one.line}
+    ]
+    lines = {one.line for one in found}
+    texts = {line.number: line.raw for line in records if line.number in lines}
+    return {
+        "source": rules.source,
+        "failure": failure,
+        "delivery": None if delivery is None else _delivery(delivery),
+        "findings": [_finding(one, texts) for one in found],
+        "ignored": (
+            sum(1 + one.more for one in every) - sum(1 + one.more for one in found)
+        ),
+        "counts": {
+            str(severity): sum(
+                1 + one.more for one in found if one.severity is severity
+            )
+            for severity in reversed(Severity)
+        },
+    }
+
+
+_EXCUSE = re.compile(r"\s*mandelbot:\s*ignore\s+([a-z0-9\s,-]+)")
+
+
+def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
+    """Return the lines in which a finding is not wanted, by its code; None: anywhere.
+
+    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line by
+    itself about the file.
+    """
+    found: dict[str, set[int | None]] = {}
+    for record in records:
+        excuse = None
+        if record.comment:
+            excuse = _EXCUSE.match(record.comment)
+        for code in excuse[1].replace(",", " ").split() if excuse else ():
+            found.setdefault(code, set()).add(record.number if record.name else None)
+            if record.name:  # nor is the comment itself a finding
+                found.setdefault("comment-after-directive", set()).add(record.number)
+    return found
+
+
+def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the reports on several files as one, with the sums of their counts."""
+    counts = {
+        name: sum(one["counts"][name] for one in reports)
+        for name in reports[0]["counts"]
+    }
+    return {"files": reports, "counts": counts}
+
+
+def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "consequence": str(FINDINGS[finding.code].consequence),
+        "line": finding.line,
+        "text": texts.get(finding.line) if finding.line else None,
+        "message": finding.message,
+        "why": finding.why,
+        "more": finding.more,
+    }
+
+
+_DELIVERED = (
+    "url",
+    "final_url",
+    "redirects",
+    "status",
+    "seconds",
+    "content_type",
+    "content_encoding",
+)
+
+
+def _delivery(delivery: Delivery) -> dict[str, Any]:
+    data = {name: getattr(delivery, name) for name in _DELIVERED}
+    if delivery.seconds is not None:
+        data["seconds"] = round(delivery.seconds, 3)
+    return data
+
+
+def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
+    """Return 3 for errors, 1 for warnings if they fail, else 0."""
+    counts = report["counts"]
+    fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
+    if counts["error"]:
+        return 3
+    if fails:
+        return 1
+    return 0
+
+
+def message_of(finding: dict[str, Any]) -> str:
+    """Return what is wrong, and how many more there are."""
+    more = ""
+    if finding["more"]:
+        more = f" And {finding['more']:,} more like this."
+    return f"{finding['message']}{more}"
+
+
+_LINES_LISTED = 5  # of findings of one kind, besides the first
+
+
+def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False) -> str:
+    """Return the report for a terminal, each kind of finding once.
+
+    Errors are printed with the line and an explanation, warnings in one line; notes are
+    counted. With `in_full`, all findings are explained.
+    """
+    if report["failure"]:
+        return joined(
+            [f"{printable(report['source'])}: {paint('error', 'not available')}"]
+        )
+    lines: list[str] = []
+    for _, these in groupby(report["findings"], itemgetter("code")):
+        kind = list(these)
+        if in_full or kind[0]["severity"] != str(Severity.NOTE):
+            lines += _kind_text(kind, paint, in_full=in_full)
+    if len(lines) > 1:
+        lines.append("")
+    hint = ""
+    if report["counts"]["note"] and not in_full:
+        hint = " (--full lists them)"
+    lines.append(f"{printable(report['source'])}: {_summary(report, paint)}{hint}")
+    return joined(lines)
+
+
+def _kind_text(
+    found: list[dict[str, Any]], paint: TerminalStyle, *, in_full: bool
+) -> Iterator[str]:
+    one = found[0]
+    severity = found[0]["severity"]
+    head = f"{one['line'] or '':>5}  {severity:<8}  "
+    message = f"{one['message']}{_more_like_it(found)} [{one['code']}]"
+    is_whole = in_full or severity == str(Severity.ERROR)
+    first = paint.wrapped(message, _INDENT, head) if is_whole else head + message
+    yield first.replace(severity, paint(severity, severity), 1)
+    if is_whole:
+        if one["text"]:
+            yield " " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT))
+        yield paint.wrapped(one["why"], _INDENT)
+
+
+def _more_like_it(found: list[dict[str, Any]]) -> str:
+    count = len(found) - 1 + sum(one["more"] for one in found)
+    places = [str(one["line"]) for one in found[1:] if one["line"]]
+    where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")
+    at = ""
+    if places:
+        at = f", line{'s' if places[1:] else ''} {where}"
+    return f" And {count:,} more{at}." if count else ""
+
+
+def rule_data(code: str) -> dict[str, str]:
+    """Return what a finding is about, for a program."""
+    kind = FINDINGS[code]
+    return {
+        "code": code,
+        "severity": str(kind.severity),
+        "consequence": str(kind.consequence),
+        "text": kind.text,
+        "why": kind.why,
+    }
+
+
+def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
+    """Return what findings are about, and to whom they matter."""
+    parts = []
+    for kind in map(FINDINGS.__getitem__, codes):
+        head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
+        texts = (paint.wrapped(said, 2, "  ") for said in (kind.text, kind.why))
+        parts.append(joined([head, *texts]))
+    return "\n".join(parts)
+
+
+def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
+    counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
+    if report["ignored"]:
+        return f"{counts} ({report['ignored']:,} ignored)"
+    return counts
+
+
+def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return each severity that there is with its count, or that nothing is wrong."""
+    counts = [(name, count) for name, count in report["counts"].items() if count]
+    return [(name, counted(count, name)) for name, count in counts] or [
+        ("good", "nothing is wrong")
+    ]
+
+
+def text_of(
+    report: dict[str, Any], wanted: Choices, opts: Namespace, paint: TerminalStyle
+) -> str:
+    """Return the report on a file, or on several, in the format of the options."""
+    reports = report.get("files", [report])
+    if opts.format == "github":
+        return github_text(reports)
+    if opts.format == "sarif":
+        return sarif_text(reports, wanted.takes)
+    texts = [text(one, paint, in_full=opts.full) for one in reports]
+    if "files" not in report:
+        return texts[0]
+    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
+    total = _summary({**report, "ignored": 0}, paint)
+    failed = sum(1 for one in reports if one["failure"])
+    not_there = ""
+    if failed:
+        not_there = f", {paint('error', f'{failed:,} not available')}"
+    return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
+
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) -> str:
+    """Return one log of one run. Its rules are all findings that are looked for."""
+    reports = list(reports)
+    codes = [code for code in FINDINGS if takes(code)]
+    index = {code: place for place, code in enumerate(codes)}
+    failures = [
+        {"level": "error", "message": {"text": one["failure"]}}
+        for one in reports
+        if one["failure"]
+    ]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "mandelbot",
+                "version": __version__,
+                "rules": [_rule(code) for code in codes],
+            }
+        },
+        "invocations": [
+            {
+                "executionSuccessful": not failures,
+                "toolExecutionNotifications": failures,
+            }
+        ],
+        "results": [
+            _result(report["source"], one, index)
+            for report in reports
+            for one in report["findings"]
+        ],
+        "columnKind": "unicodeCodePoints",
+    }
+    return (
+        json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+        + "\n"
+    )
+
+
+def _rule(code: str) -> dict[str, Any]:
+    kind = FINDINGS[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": kind.text},
+        "fullDescription": {"text": kind.why},
+        "help": {"text": kind.why},
+        "defaultConfiguration": {"level": str(kind.severity)},
+    }
+
+
+def _result(
+    source: str, finding: dict[str, Any], index: dict[str, int]
+) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(source)}}
+    if finding["line"]:
+        place["region"] = {"startLine": finding["line"]}
+        if finding["text"]:
+            place["region"]["snippet"] = {"text": finding["text"]}
+    return {
+        "ruleId": finding["code"],
+        "ruleIndex": index[finding["code"]],
+        "level": finding["severity"],
+        "message": {"text": message_of(finding)},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(source: str) -> str:
+    """Return a file's place: relative to the working directory, if it was given so."""
+    if is_url(source):
+        return source
+    if source == STANDARD_INPUT:
+        return "robots.txt"
+    path = Path(source)
+    if path.is_absolute():
+        return path.as_uri()
+    return quote(path.as_posix())
+
+
+_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def github_text(reports: Iterable[dict[str, Any]]) -> str:
+    """Return one workflow command per finding, and per file that is not available."""
+    return "".join(f"{line}\n" for report in reports for line in _commands(report))
+
+
+def _commands(report: dict[str, Any]) -> Iterator[str]:
+    source = report["source"]
+    if report["failure"]:
+        yield f"::error title=robots.txt::{_data(report['failure'])}"
+        return
+    for one in report["findings"]:
+        properties = [] if is_url(source) else [f"file={_property(source)}"]
+        if one["line"] and properties:
+            properties.append(f"line={one['line']}")
+        properties.append(f"title={_property(one['code'])}")
+        said = f"{message_of(one)} {one['why']}"
+        if is_url(source):
+            place = f", line {one['line']}" if one["line"] else ""
+            said = f"{source}{place}: {said}"
+        yield f"::{_LEVELS[one['severity']]} {','.join(properties)}::{_data(said)}"
+
+
+def _data(value: str) -> str:
+    """Escape what ends a command; a robots.txt must not begin one of its own."""
+    return printable(value).replace("%", "%25")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")

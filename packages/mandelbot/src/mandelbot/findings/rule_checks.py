@@ -1,0 +1,362 @@
+"""Checks which rules count where robots differ: by order, length, group, version."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from mandelbot.findings.source import STANDARD, LintHit, quoted
+from mandelbot.findings.structure import SEARCH_ENGINES
+from mandelbot.robotstxt.index import FEW
+from mandelbot.robotstxt.known_robots import TOKENS
+from mandelbot.robotstxt.paths import escaped_length, normalise
+from mandelbot.robotstxt.patterns import Pattern, wildcard_pattern
+from mandelbot.robotstxt.records import name_of
+from mandelbot.robotstxt.verdict import path_of
+
+if TYPE_CHECKING:
+    from mandelbot.findings.source import Check, LintInput
+    from mandelbot.robotstxt.records import Group, Record
+
+_ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
+_KEY = 5  # characters by which wildcards are looked up
+_EFFORT_CLASHES = 2_000_000
+"""Pieces of patterns tried in a file; rules left after that count as reachable."""
+
+
+class _RuleAt(NamedTuple):
+    weight: int
+    """The smaller the stronger."""
+    line: int
+    record: Record
+    path: str
+    pattern: Pattern
+
+    def __str__(self) -> str:
+        return f"line {self.line} ({self.record.field.capitalize()})"
+
+
+def check_clashes(source: LintInput) -> Check:
+    """Which rules of a group conflict, and which robots apply differently."""
+    effort = _EFFORT_CLASHES
+    for group in source.outline.groups:
+        rules = list(_rules_of(group))
+        yield from _check_order(rules)
+        yield from _check_covered(rules)
+        yield from _check_lengths(rules)
+        yield from _check_explicit(group)
+        yield from _check_cost(rules)
+        wildcards = _WildcardRules(rules, effort)
+        yield from _check_reach(sorted(rules), wildcards)
+        effort = wildcards.effort
+    yield from _check_dropped(source.outline.groups)
+
+
+def _rules_of(group: Group) -> Iterator[_RuleAt]:
+    for record in group.rules():
+        path = path_of(record.value, 1, STANDARD)
+        if path:
+            weight = -2 * escaped_length(path) - (record.field == "allow")
+            pattern = wildcard_pattern(path, normalise)
+            yield _RuleAt(weight, record.number, record, path, pattern)
+
+
+def _check_cost(rules: list[_RuleAt]) -> Check:
+    """A path is compared with the rules whose heads it begins with."""
+    wildcards = [
+        rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact
+    ]
+    around: list[_RuleAt] = []
+    for rule in sorted(wildcards, key=lambda rule: rule.pattern.head):
+        while around and not rule.pattern.head.startswith(around[-1].pattern.head):
+            around.pop()
+        around.append(rule)
+        if len(around) > FEW:
+            message = (
+                f"It is one of more than {FEW} rules with wildcards for the same URLs."
+            )
+            yield LintHit("costly-wildcards", around[0].line, message)
+            return
+
+
+def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:
+    same: dict[Pattern, _RuleAt] = {}
+    for rule in strongest_first:
+        first = same.setdefault(rule.pattern, rule)
+        if first is rule:
+            stronger = wildcards.covering(rule)
+            wildcards.add(rule)
+            if stronger:
+                yield _unreachable(rule, stronger)
+        elif first.record.value != rule.record.value:
+            yield _unreachable(rule, first)
+        elif first.record.field == rule.record.field:
+            yield LintHit(
+                "duplicate-rule",
+                rule.line,
+                f"The rule is already in line {first.line}.",
+            )
+        else:
+            yield LintHit(
+                "tie", rule.line, f"The Allow of line {first.line} has the same path."
+            )
+
+
+def _unreachable(rule: _RuleAt, stronger: _RuleAt) -> LintHit:
+    message = (
+        f"The rule never decides: {stronger} matches all that it matches, and takes"
+        " precedence."
+    )
+    return LintHit("unreachable-rule", rule.line, message)
+
+
+def _check_order(rules: list[_RuleAt]) -> Check:
+    """Moderatobot, "Disallow vs.
+
+    Allow": some robots take the first rule that matches.
+    """
+    disallowed: dict[str, _RuleAt] = {}
+    lengths: list[int] = []
+    for rule in rules:
+        head = rule.pattern.head
+        if rule.record.field == "disallow":
+            if rule.pattern.is_prefix and head not in disallowed:
+                disallowed[head] = rule
+                if len(head) not in lengths:
+                    lengths.append(len(head))
+            continue
+        for length in lengths:
+            earlier = None
+            if length <= len(head):
+                earlier = disallowed.get(head[:length])
+            if earlier and earlier.pattern != rule.pattern:
+                message = (
+                    f"The Disallow of line {earlier.line} covers this Allow and comes"
+                    " first."
+                )
+                yield LintHit("allow-after-disallow", rule.line, message)
+                break
+
+
+class _WildcardRules:
+    """Rules with wildcards, by a rare piece of what their matches must hold."""
+
+    def __init__(self, rules: list[_RuleAt], effort: int) -> None:
+        self.effort = effort
+        self._counts = Counter(
+            key
+            for rule in rules
+            if not rule.pattern.is_prefix
+            for key in _keys(rule.pattern.guard)
+        )
+        self._by_key: defaultdict[str, list[_RuleAt]] = defaultdict(list)
+        self._sizes: set[int] = set()
+        """Lengths of the keys in use: the usual one, and of guards that are shorter."""
+
+    def add(self, rule: _RuleAt) -> None:
+        """Add a rule; without wildcards it covers only its equals."""
+        pattern = rule.pattern
+        if pattern.exact or pattern.is_prefix:
+            return
+        key = min(_keys(pattern.guard), key=self._counts.__getitem__)
+        self._by_key[key].append(rule)
+        self._sizes.add(len(key))
+
+    def covering(self, rule: _RuleAt) -> _RuleAt | None:
+        """Return one of the rules added that matches all that this one matches."""
+        if not self._by_key:
+            return None
+        target = _example(rule.pattern)
+        for size in self._sizes:
+            for key in {target[at : at + size] for at in range(len(target) - size + 1)}:
+                for wildcard in self._by_key.get(key, ()):
+                    if self.effort < 0:
+                        return None
+                    self.effort -= 1 + len(wildcard.pattern.middle)
+                    if wildcard.pattern.matches(target):
+                        return wildcard
+        return None
+
+
+def _keys(guard: str) -> list[str]:
+    if len(guard) <= _KEY:
+        return [guard]
+    return [guard[at : at + _KEY] for at in range(len(guard) - _KEY + 1)]
+
+
+def _example(pattern: Pattern) -> str:
+    """Return a target whose every match covers all that this pattern does."""
+    if pattern.exact:
+        return pattern.head
+    return _ANYTHING.join((pattern.head, *pattern.middle, pattern.tail or ""))
+
+
+_EFFORT = 300_000  # rules for * that are looked up in other groups
+_SIGNS = frozenset("*?[\\")
+
+
+def _check_covered(rules: list[_RuleAt]) -> Check:
+    """Moderatobot, "Disallow vs.
+
+    Allow": only the first directive with a matching value is used.
+    """
+    allowed: dict[str, Record] = {}
+    lengths: list[int] = []
+    covered: dict[int, list[int]] = {}
+    for _, _, rule, path, pattern in rules:
+        head = pattern.head
+        if rule.field == "allow":
+            if pattern.is_prefix:
+                allowed.setdefault(head, rule)
+                if len(head) not in lengths:
+                    insort(lengths, len(head))
+            continue
+        for length in lengths:
+            if length > len(head):
+                break
+            earlier = allowed.get(head[:length])
+            if earlier and earlier.value != path:
+                covered.setdefault(earlier.number, []).append(rule.number)
+                break
+    for line, (first, *others) in covered.items():
+        more = f" and {len(others)} more" if others else ""
+        message = (
+            f"The Allow of line {line} covers this Disallow{more}, and comes first."
+        )
+        yield LintHit("allow-before-disallow", first, message)
+
+
+_FOLDER = re.compile(r"/([^/*$?]{3,})(?=/)")
+
+
+def _can_hardly_meet(path: str, other: str) -> bool:
+    """Whether a URL of the one would need a folder that is only in the other."""
+    _, _, rest = other.partition("*")
+    return any(f"/{name}/" not in f"{path}/" for name in _FOLDER.findall(rest))
+
+
+def _check_lengths(rules: list[_RuleAt]) -> Check:
+    """Mandelbot's page, "Precedence of Directives": wildcards count as characters."""
+    longest: dict[str, tuple[int, Record]] = {}
+    heads: list[str] = []
+    for _, _, rule, path, pattern in rules:
+        if rule.field == "disallow" and "*" in path.rstrip("*"):
+            length = escaped_length(path)
+            if pattern.head not in longest:
+                insort(heads, pattern.head)
+            if length > longest.get(pattern.head, (0, rule))[0]:
+                longest[pattern.head] = length, rule
+    lengths = sorted({len(head) for head in heads})
+    for _, _, rule, path, pattern in rules:
+        if rule.field != "allow" or not path.strip("/*"):
+            continue
+        head = pattern.head
+        around = [head[:size] for size in lengths[: bisect_right(lengths, len(head))]]
+        within = heads[(at := bisect_left(heads, head)) : at + 1]
+        near = [
+            one
+            for one in (*around, *within)
+            if one in longest and one[: len(head)] == head[: len(one)]
+        ]
+        found = max(
+            (longest[one] for one in near), key=lambda one: one[0], default=None
+        )
+        if found is None or _can_hardly_meet(path, found[1].value):
+            continue
+        if found[0] >= escaped_length(path):
+            does = "is longer than"
+            if found[0] == escaped_length(path):
+                does = "is as long as"
+            message = (
+                f"The Disallow of line {found[1].number}, with wildcards, {does} this"
+                " Allow."
+            )
+            yield LintHit("allow-loses", rule.number, message)
+
+
+def _check_explicit(group: Group) -> Check:
+    """Find paths that match exactly in version 2.0: no pattern character."""
+    first = group.directives[0] if group.directives else None
+    if (
+        first is None
+        or first.field != "robot-version"
+        or not first.value.startswith("2")
+    ):
+        return
+    for rule in group.rules():
+        if rule.value and not _SIGNS & set(rule.value):
+            message = (
+                f"{quoted(rule.value)} is a single page to robots of the extended"
+                " standard."
+            )
+            yield LintHit("explicit-match", rule.number, message)
+
+
+def _check_dropped(groups: list[Group]) -> Check:
+    """Find rules to repeat in special blocks (SearchTools, "Bad Examples")."""
+    everyone = [
+        # of a rule that begins with *, one match
+        (rule.number, f"/{rule.value.lstrip('/')}")
+        for group in groups
+        if any(agent.value == "*" for agent in group.agents)
+        for rule in group.rules()
+        # What is closed but for the robots that are named is meant so.
+        if rule.field == "disallow"
+        and path_of(rule.value, 1, STANDARD)
+        and rule.value.strip("/*$")
+    ]
+    of_name: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        for agent in group.agents:
+            if name_of(agent) not in {"", "*"}:
+                of_name.setdefault(name_of(agent).lower(), []).append(place)
+    effort = _EFFORT
+    seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
+    for name, places in of_name.items():
+        if tuple(places) in seen or effort < 0 or name in TOKENS:
+            continue
+        seen.add(tuple(places))
+        rules = [rule for place in places for rule in groups[place].rules()]
+        paths = {rule.value for rule in rules if rule.field == "disallow"}
+        # An empty Disallow is there to allow everything (Mandelbot's page), and so is a
+        # lone Allow where it is not for a search engine: for a preview or an
+        # advertisement.
+        if not any(paths) and (paths or (rules and name not in SEARCH_ENGINES)):
+            continue
+        lengths = {len(path) for path in paths if path}
+        wild = [
+            wildcard_pattern(path, normalise)
+            for path in paths
+            if "*" in path or "$" in path
+        ]
+        effort -= len(rules) + len(everyone) * (1 + len(lengths) + len(wild))
+        if effort < 0:
+            continue
+        dropped = [
+            number
+            for number, path in everyone
+            if not any(path[:size] in paths for size in lengths)
+            and not any(one.matches(normalise(path)) for one in wild)
+        ]
+        if dropped:
+            agents = groups[places[0]].agents
+            agent = next(one for one in agents if name_of(one).lower() == name)
+            message = (
+                f"{quoted(name_of(agent))[1:-1]} may fetch what"
+                f" {_closing_lines(dropped)} to others: its own group replaces the"
+                " group for *."
+            )
+            yield LintHit("own-group-drops-rules", agent.number, message)
+
+
+def _closing_lines(numbers: list[int]) -> str:
+    first = numbers[0]
+    last = numbers[-1]
+    if first == last:
+        return f"line {first} closes"
+    if last - first == len(numbers) - 1:
+        return f"lines {first} to {last} close"
+    return f"{len(numbers)} rules from line {first} on close"

@@ -1,0 +1,133 @@
+"""What every check reads: the bytes, the numbered records, the managed block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from mandelbot.formatting import shown
+from mandelbot.robotstxt.dialects import DIALECTS, documented
+from mandelbot.robotstxt.grammar import grammar_of
+from mandelbot.robotstxt.records import Outline, Record, name_of, read_outline
+
+STANDARD = DIALECTS["mandelbot"]
+"""Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
+ABSOLUTE_URL = re.compile(r"https?://[^/?#\s]+(?:[/?#]\S*)?", re.IGNORECASE)
+
+
+class LintHit(NamedTuple):
+    """What a check yields: a row of the table, where, and the specifics."""
+
+    code: str
+    line: int | None
+    message: str
+
+
+Check = Iterator[LintHit]
+
+
+class LintInput(NamedTuple):
+    """A robots.txt to be checked."""
+
+    octets: bytes
+    """As fetched."""
+    body: bytes
+    """What of it is read: UTF-8 without a byte-order mark, up to the limit."""
+    outline: Outline
+    max_bytes: int | None
+    is_html: bool
+
+    @classmethod
+    def read(cls, octets: bytes, max_bytes: int | None) -> LintInput:
+        """Read a file for the checks."""
+        body = grammar_of(STANDARD).clean(octets, max_bytes)
+        outline = read_outline(Record.read(body, STANDARD), STANDARD)
+        return cls(octets, body, outline, max_bytes, _is_html(body))
+
+
+_HTML_SEEN = 2048  # bytes at the beginning that are searched for tags
+
+
+def _is_html(body: bytes) -> bool:
+    start = body[:_HTML_SEEN].lstrip().lower()
+    return start.startswith(
+        (b"<!doctype html", b"<html", b"<head", b"<body", b"<?xml")
+    ) or (b"<html" in start)
+
+
+_SHOWN = 60  # characters of a value in a message
+
+
+def quoted(text: str) -> str:
+    """Return a value for a message: in quotes, not too long, nothing unprintable."""
+    return f'"{shown(text, _SHOWN)}"'
+
+
+def field_of(record: Record) -> str:
+    """Return a line's field for a message, as documents write it."""
+    return documented(quoted(record.name)[1:-1].lower())
+
+
+_MARK = re.compile(r"[\s#*=-]*(BEGIN|START|END)[\s:]+(\w.*?)[\s#*=-]*")
+_CLOUDFLARE = "cloudflare managed content"
+_EXCUSED = frozenset(
+    {
+        "allow-all",
+        "group-without-disallow",
+        "own-group-drops-rules",
+        "star-before-robots",
+        "wide-name-first",
+        "wide-name-last",
+    }
+)
+"""Findings that are about how the block is written."""
+
+
+def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, first and last line of each block that a service manages.
+
+    Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or
+    ``START NAME``, and ``END NAME``. One within another belongs to that.
+    """
+    opened: tuple[str, int] | None = None
+    for record in records:
+        mark = None
+        if record.comment and not record.field:
+            mark = _MARK.fullmatch(record.comment)
+        if mark is None:
+            continue
+        if opened is None and mark[1] != "END":
+            opened = mark[2], record.number
+        elif opened and mark[1] == "END" and mark[2].lower() == opened[0].lower():
+            yield (*opened, record.number)
+            opened = None
+
+
+def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
+    """Yield the findings, and that there is a managed block.
+
+    Findings that are only about how the block is written, or about robots that it names
+    first, are left out.
+    """
+    marked = marked_blocks(source.outline.records)
+    block = next((one for one in marked if one[0].lower() == _CLOUDFLARE), None)
+    if block is None:
+        yield from found
+        return
+    _, first, last = block
+    agents = [agent for group in source.outline.groups for agent in group.agents]
+    named = {
+        name_of(agent).lower() for agent in agents if first <= agent.number <= last
+    }
+    again = [agent.number for agent in agents if name_of(agent).lower() in named]
+    for one in found:
+        line = one.line or 0
+        is_excused = one.code in _EXCUSED and first <= line <= last
+        if not is_excused and not (one.code == "repeated-agent" and line in again):
+            yield one
+    message = f"Cloudflare's managed block ends in line {last}"
+    owners = [line for line in again if line > last]
+    if owners:
+        message += f"; the owner's group in line {owners[0]} repeats one of it"
+    yield LintHit("managed-block", first, f"{message}.")

@@ -1,0 +1,22 @@
+r"""A robots.txt parser: any bytes, six dialects, every verdict with its rule and line.
+
+No Scrapy, no network, no file, no clock.
+
+>>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
+>>> robots.allowed("https://example.com/private/notes", "Mandelbot")
+False
+>>> print(robots.verdict("https://example.com/private/notes", "Mandelbot"))
+forbidden by line 2: Disallow: /private (agent *)
+"""
+
+from mandelbot.robotstxt.dialects import DIALECTS, Dialect
+from mandelbot.robotstxt.robots_txt import RobotsTxt
+from mandelbot.robotstxt.verdict import Rule, Verdict
+
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "RobotsTxt",
+    "Rule",
+    "Verdict",
+]

@@ -1,0 +1,313 @@
+"""The page decides in the browser as the package does: by the same line, for the same
+reason.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import import_module, resources
+from itertools import product
+
+import pytest
+from corpus import needs_corpus, one_in, read_files, read_verdicts
+from examples import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from wildrobots import ALL, agents, bodies, dialects, paths, rooted
+
+from mandelbot.cli.output import robots_page as page
+from mandelbot.robotstxt import DIALECTS, RobotsTxt, Verdict
+from mandelbot.robotstxt.agents import BROWSER_WORDS, names_in_order
+from mandelbot.robotstxt.paths import google_target, split_url
+from mandelbot.robotstxt.paths import normalise as normalised
+
+SCRIPT = resources.files(page).joinpath("decide.js").read_text("ascii")
+DECIDE = """
+const [questions, words] = [JSON.parse(arguments[0]), arguments[1]];
+return questions.map(([tables, asked]) => asked.map(([url, agents]) =>
+  decide(tables, url, namesOf(agents, words))));
+"""
+DOCUMENTS = (
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
+    "decided",
+)
+
+
+@pytest.fixture(scope="module")
+def decide(chromium):
+    """Ask the page's script about URLs and agents; return answers, lines, groups,
+    reasons.
+    """
+    chromium.get("about:blank")
+
+    def ask(questions):
+        data = [
+            [
+                robots.tables(),
+                [
+                    [url, [agent] if isinstance(agent, str) else agent]
+                    for url, agent in asked
+                ],
+            ]
+            for robots, asked in questions
+        ]
+        # As JSON in a text: so even lone surrogates arrive.
+        answers = chromium.execute_script(
+            SCRIPT + DECIDE, json.dumps(data), sorted(BROWSER_WORDS)
+        )
+        return [
+            [
+                (
+                    one["allowed"],
+                    one["line"],
+                    one["group"],
+                    getattr(Verdict, one["reason"]),
+                )
+                for one in of_file
+            ]
+            for of_file in answers
+        ]
+
+    return ask
+
+
+def expected(questions):
+    """Return what the package answers."""
+    return [
+        [
+            (one.allowed, one.rule and one.rule.line, one.agent, one.reason)
+            for one in (robots.verdict(url, agent) for url, agent in asked)
+        ]
+        for robots, asked in questions
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_documents_cases_are_decided_alike(decide, document):
+    """Every URL of every case, in every dialect."""
+    questions = []
+    for case in import_module(f"cases.{document}").CASES:
+        urls = [*case.allowed, *case.forbidden, *(url for url, _ in case.lines)]
+        asked = [
+            (url, agent)
+            for url in urls
+            for agent in (case.agent, "*", "Otherbot/1.0 (x)")
+        ]
+        questions += [
+            (RobotsTxt.parse(case.octets, dialect=one), asked) for one in ALL.values()
+        ]
+    assert len(questions) > 10 * len(ALL)
+    for question, found, answer in zip(
+        questions, decide(questions), expected(questions), strict=True
+    ):
+        assert found == answer, question
+
+
+def test_parts_of_a_pattern_do_not_overlap(decide):
+    """No character is used twice: not by head and tail, nor by two pieces, nor by two
+    steps.
+    """
+    patterns = (
+        "/ab*b$",
+        "/a*aba*ba$",
+        "/*ab*bc$",
+        "/aa*aa$",
+        "/a[b]*[b]",
+        "/?b*b?$",
+        "/a*a*a*a$",
+    )
+    urls = [
+        "/" + "".join(letters) for n in range(5) for letters in product("abc", repeat=n)
+    ]
+    asked = [(url, "bot") for url in urls]
+    questions = [
+        (RobotsTxt.parse(f"{group}Disallow: {path}\n".encode(), dialect=dialect), asked)
+        for group in ("User-agent: *\n", "User-agent: *\nRobot-version: 2.0\n")
+        for path in patterns
+        for dialect in DIALECTS
+    ]
+    assert decide(questions) == expected(questions)
+
+
+COSTLY = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(4_000))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_would_cost_too_much_is_forbidden_alike(decide, dialect):
+    """Beyond as many characters, of the rules that may match, unless a prefix decides
+    anyhow.
+    """
+    urls = [
+        *("/" + "a" * 124, "/" + "a" * 125, "/x/" + "a" * 125, "/y/" + "a" * 125),
+        *("/robots.txt", "/" + "b" * 5_000, "/" + "a" * 30),
+    ]
+    rules = [
+        *(
+            COSTLY,
+            COSTLY.replace("/*", "/x/*"),
+            COSTLY + "Allow: /aaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        ),
+        *(
+            f"{COSTLY}Disallow: /y/\nAllow: /*c\n",
+            COSTLY[: 20 * 500],
+            "Disallow: /a\n" + COSTLY,
+        ),
+        *(
+            "Robot-version: 2.0\n" + COSTLY,
+            "Robot-version: 2.0\n" + COSTLY.replace("a*", "?*"),
+        ),
+    ]
+    files = [
+        RobotsTxt.parse(f"User-agent: *\n{one}".encode(), dialect=dialect)
+        for one in rules
+    ]
+    questions = [(robots, [(url, "bot") for url in urls]) for robots in files]
+    assert decide(questions) == expected(questions)
+
+
+# No surrogates: two of them are one character in a browser. A lone one is among the
+# cases.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+urls = st.one_of(
+    rooted,
+    st.builds("https://x.example{}".format, rooted),
+    st.builds("https://x.example:{}{}".format, st.sampled_from(["", "1", "x"]), paths),
+    st.sampled_from(
+        ["//a/b", "/robots.txt", "http://[::1]:8/ab", "http://u@x?a", "ab;x?/a://b/c"]
+    ),
+    texts,
+)
+asking = st.one_of(
+    agents,
+    st.sampled_from(
+        ["Mozilla/5.0 (compatible; Bot/1.1; +https://x.example/bot)", "b robot/2 Other"]
+    ),
+    st.lists(agents, max_size=3),
+)
+
+
+@settings(
+    max_examples=examples(250),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    body=bodies,
+    dialect=dialects,
+    asked=st.lists(st.tuples(urls, asking), min_size=1, max_size=12),
+)
+def test_any_file_is_decided_alike(decide, body, dialect, asked):
+    """Whatever the file, the dialect, the URL and the agent."""
+    questions = [(RobotsTxt.parse(body, dialect=dialect), asked)]
+    assert decide(questions) == expected(questions)
+
+
+@settings(max_examples=examples(100))
+@given(several=st.lists(st.one_of(texts, urls), min_size=1, max_size=30))
+def test_urls_and_escapes_are_read_alike(chromium, several):
+    """Targets are the package's, whatever the text."""
+    script = (
+        SCRIPT + "return arguments[0].map((t) => [targetOf(t), googleTarget(t),"
+        " normalise(t)]);"
+    )
+    parts = [split_url(text) for text in several]
+    assert chromium.execute_script(script, several) == [
+        [split and normalised(split[1]), google_target(text), normalised(text)]
+        for text, split in zip(several, parts, strict=True)
+    ]
+
+
+HEADERS = (
+    "Mandelbot",
+    "mandelbot/2.0",
+    "Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)",
+    "Scrapy/2.14 (+https://scrapy.org)",
+    (
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)"
+        " Chrome/1.2 Safari/1"
+    ),
+    (
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible;"
+        " Googlebot-News/2.1) Chrome/1"
+    ),
+    "a bb cc ccc/1 bbb",
+    "",
+    " ",
+    "UnicödeBöt",
+    "*",
+    "1.0 2/x",
+)
+
+
+def test_agents_have_the_same_names(chromium):
+    """The names that a header is looked for by, in the same order."""
+    script = (
+        SCRIPT + "return arguments[0].map((agents) => namesOf(agents, arguments[1]));"
+    )
+    several = [[header] for header in HEADERS] + [list(HEADERS)]
+    found = chromium.execute_script(script, several, sorted(BROWSER_WORDS))
+    assert found == [list(names_in_order(tuple(agents))) for agents in several]
+
+
+def test_long_patterns_are_not_slow(decide):
+    """A pattern made to hurt those who backtrack is decided at once: here, within the
+    test.
+    """
+    body = b"User-agent: *\nRobot-version: 2.0\nDisallow: /" + b"*a?" * 300 + b"[!b]c\n"
+    asked = [("/" + "a" * 3000, "bot")]
+    questions = [
+        (RobotsTxt.parse(body, dialect=dialect), asked) for dialect in DIALECTS
+    ]
+    assert decide(questions) == expected(questions)
+
+
+@needs_corpus
+@one_in(5)
+def test_google_the_page_decides_as_googles_parser(decide, one_in):
+    """All verdicts of Google's own parser on real files, by answer and line."""
+    files, compared = read_files(), 0
+    for name, verdicts in list(read_verdicts().items())[::one_in]:
+        robots = RobotsTxt.parse(files[name], dialect="google", max_bytes=None)
+        [answers] = decide([(robots, [(one["url"], one["agent"]) for one in verdicts])])
+        assert [(allowed, line or 0) for allowed, line, *_ in answers] == [
+            (one["allowed"], one["line"]) for one in verdicts
+        ], name
+        compared += len(verdicts)
+    assert compared == 20_327 if one_in == 1 else compared > 20_327 / 2 / one_in
+
+
+@needs_corpus
+@one_in(25, nightly=5)
+@pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"google"}))
+def test_real_files_are_decided_alike(decide, dialect, one_in):
+    """In the other dialects."""
+    files = read_files()
+    for name, verdicts in list(read_verdicts().items())[::one_in]:
+        asked = [(one["url"], one["agent"]) for one in verdicts]
+        questions = [(RobotsTxt.parse(files[name], dialect=dialect), asked)]
+        assert decide(questions) == expected(questions), name
+
+
+def test_tables_are_documented_by_their_names():
+    """The module's table names every field, and no other."""
+    from mandelbot.robotstxt import tables
+
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /\n", dialect=replace(ALL["old text"])
+    )
+    found = robots.tables()
+    [group] = found.pop("groups")
+    named = {
+        line.split("``")[1]
+        for line in tables.__doc__.splitlines()
+        if line.startswith("``")
+    }
+    assert named == {*found, *(f"groups[].{name}" for name in group)}

@@ -1,0 +1,115 @@
+"""Lines that do nothing of what their owner wrote have a warning or an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from mandelbot import RobotsTxt
+from mandelbot.findings import Severity
+
+STAR = "User-agent: *\n"
+RULE = "Disallow: /private/\n"
+HIDDEN = (
+    "\u00a0\u00ad\u061c\u115f\u1680\u180e\u2000\u2002\u2003\u2009\u200a\u200b\u200c"
+    "\u200d\u200e\u200f\u2028\u2029\u202a\u202e\u202f\u205f\u2060\u2063\u2066\u2069"
+    "\u3000\u3164\ufeff\uffa0\x85"
+)
+
+
+def found_in(text: str | bytes, line: int) -> set[str]:
+    """Return the codes of the errors and warnings in a line."""
+    body = text if isinstance(text, bytes) else text.encode()
+    return {
+        one.code
+        for one in RobotsTxt.parse(body).findings()
+        if one.line == line and one.severity >= Severity.WARNING
+    }
+
+
+@pytest.mark.parametrize("sign", HIDDEN, ids=lambda sign: f"U+{ord(sign):04X}")
+def test_a_character_that_nobody_sees_is_found_at_both_ends(sign):
+    """Of a name and of a path; nothing else is said of the line."""
+    for name in (f"{sign}*", f"*{sign}", f"{sign}Googlebot", f"Googlebot{sign}"):
+        assert found_in(f"User-agent: {name}\n{RULE}", 1) == {"invisible-character"}
+    for path in (f"{sign}/a", f"/a{sign}"):
+        assert found_in(f"{STAR}Disallow: {path}\n", 2) == {"invisible-character"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "codes"),
+    [
+        (b"User-agent: *\xa0\nDisallow: /a\n", 1, {"invisible-character"}),
+        (b"User-agent: \xa0*\nDisallow: /a\n", 1, {"invisible-character"}),
+        (b"User-agent: Googlebot\xa0\nDisallow: /\n", 1, {"invisible-character"}),
+        (f"{STAR}Disallow: /a\u200bb\n", 2, {"invisible-character"}),
+        (f"{STAR}Disallow: /caf\u00e9\n", 2, set()),
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, {"name-for-all"})
+            for name in ("All", "any", "EVERYONE", "all robots", ".*")
+        ],
+        ("User-agent: allbot\nDisallow: /a\n", 1, set()),
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, {"quoted-name"})
+            for name in ('"Googlebot"', "'*'", "\u201cGooglebot\u201d", "<Googlebot>")
+        ],
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, {"misspelt-agent"})
+            for name in ("ChatGPT", "google", "Bing", "Googlebot.", "Googlebot:")
+        ],
+        ("User-agent: Yandex\nDisallow: /a\n", 1, set()),
+        *[
+            (f"{STAR}Disallow: {path}\n", 2, {"parameter-as-path"})
+            for path in ("/sid=", "/nocrawl=1", "/a[b]=c$")
+        ],
+        *[
+            (f"{STAR}Disallow: {path}\n", 2, set())
+            for path in ("/*sid=", "/?sid=", "/a/b=c", "/=", "/a;b=c", "/1=")
+        ],
+        *[
+            (f"{STAR}Disallow: {path}\n", 2, {"ends-with-punctuation"})
+            for path in ("/a/,", "/a.html;")
+        ],
+        *[
+            (f"{STAR}Disallow: {path}\n", 2, set())
+            for path in ("/*,", "/*;", "/x?a,", "/,a")
+        ],
+        *[
+            (f"{STAR}Disallow: {path}\n\nSitemap: {url}/s.xml\n", 2, {"host-in-path"})
+            for path in ("/example.com/admin/", "/www.example.com")
+            for url in ("https://example.com", "https://www.example.com")
+        ],
+        (f"{STAR}Disallow: /example.com/a\nDisallow: /b\n", 2, set()),
+        (f"{STAR}Disallow: /a.com\nSitemap: https://b.com/s.xml\n", 2, set()),
+        (f"{STAR}Sitemap = https://example.com/s.xml\n", 2, {"semicolon-for-colon"}),
+        *[
+            (f"{STAR}{RULE}{line}\n", 3, {"not-a-directive"})
+            for line in (
+                *(";Disallow: /", "//Disallow: /", "<!-- Disallow: / -->"),
+                *("/* Disallow: /shop */", "'Disallow: /shop", "--Disallow: /shop"),
+                *("!Disallow: /shop", "; a sentence", "REM Disallow: /", "%Disallow /"),
+                *(";User-agent: Bingbot", "//www.example.com/"),
+            )
+        ],
+    ],
+)
+def test_the_line_has_this_and_nothing_else(text, line, codes):
+    """Errors and warnings of one line."""
+    assert found_in(text, line) == codes
+
+
+def test_what_is_commented_out_begins_no_group():
+    """Neither to the linter nor to the normal form."""
+    text = f"{STAR}{RULE};User-agent: Bingbot\n;Disallow: /\n"
+    robots = RobotsTxt.parse(text.encode())
+    lines = robots.rewrite().splitlines()
+    assert [line for line in lines if line[:1] != "#"] == [*text.splitlines()[:2], ""]
+    assert {one.code for one in robots.findings()} == {"not-a-directive"}
+
+
+def test_the_message_of_several_names_has_the_lines_to_write():
+    """Three agents with commas are three lines."""
+    file = b"User-agent: Bingbot, Googlebot, Slurp\nDisallow: /a\n"
+    found = RobotsTxt.parse(file).findings()
+    (message,) = [one.message for one in found if one.code == "several-names"]
+    lines = "User-agent: Bingbot; User-agent: Googlebot; User-agent: Slurp"
+    assert f"write {lines}." in message

@@ -1,0 +1,128 @@
+"""Many verdicts for a file equal single ones."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from importlib import import_module
+
+import pytest
+from corpus import needs_corpus, read_files, read_verdicts
+from hypothesis import given
+from hypothesis import strategies as st
+from wildrobots import ALL, agents, bodies, dialects, rooted
+
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.grammar import grammar_of, searchable
+from mandelbot.robotstxt.index import DecidingRules
+from mandelbot.robotstxt.paths import read_url
+from mandelbot.robotstxt.verdict import Rule
+
+DOCUMENTS = (
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
+    "decided",
+)
+
+
+def check(robots, asked):
+    """Compare the rules that are kept with the scan that keeps nothing."""
+    for url, agent in asked:
+        parts = read_url(url, robots.dialect)
+        if parts is None:
+            continue
+        decider = robots._decider(agent)
+        rules = DecidingRules()
+        grammar = grammar_of(robots.dialect)
+        text = searchable(grammar.clean(robots.body, None))
+        any(rules.build(text, decider.selection, grammar))  # all steps
+        allowed, line = decider.scan(parts[1])
+        if line is None and parts[1] == "/robots.txt":
+            continue  # allowed whatever the rules say, and so none is looked for
+        assert rules.explain(parts[1]) == (allowed, line and Rule.of(line)), (
+            url,
+            agent,
+        )
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_documents_cases_are_explained_alike(document):
+    """Every URL of every case, in every dialect."""
+    for case in import_module(f"cases.{document}").CASES:
+        urls = [*case.allowed, *case.forbidden, *(url for url, _ in case.lines)]
+        for dialect in ALL.values():
+            robots = RobotsTxt.parse(case.octets, dialect=dialect)
+            check(robots, [(url, agent) for url in urls for agent in (case.agent, "*")])
+
+
+@given(
+    body=bodies,
+    dialect=dialects,
+    asked=st.lists(st.tuples(rooted, agents), min_size=1, max_size=6),
+)
+def test_any_file_is_explained_alike(body, dialect, asked):
+    """Whatever the file, the dialect, the URL and the agent."""
+    check(RobotsTxt.parse(body, dialect=dialect), asked)
+
+
+@needs_corpus
+def test_real_files_are_explained_alike():
+    """Every twentieth, in all dialects."""
+    files = read_files()
+    for name, verdicts in list(read_verdicts().items())[::20]:
+        asked = [(one["url"], one["agent"]) for one in verdicts]
+        for dialect in DIALECTS:
+            check(RobotsTxt.parse(files[name], dialect=dialect), asked)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_verdict_does_not_depend_on_how_often_it_was_asked(dialect):
+    """The hundredth is the first one, also of /robots.txt and of what is no URL."""
+    body = b"User-agent: *\nDisallow: /a\nAllow: /a/*b$\nDisallow: /robots.txt\n"
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    urls = ("/a", "/a/xb", "/c", "/robots.txt", "http://[x")
+    first = [robots.verdict(url, "Bot") for url in urls]
+    for _ in range(20):
+        assert [robots.verdict(url, "Bot") for url in urls] == first
+
+
+def test_what_is_kept_grows_with_the_rules_alone():
+    """A file may be as long as its owner likes, with many robots to decide for."""
+    agents = [f"bot{number}" for number in range(10)]
+    names = "".join(f"User-agent: {name}\n" for name in agents)
+    robots = RobotsTxt.parse(f"{names}Disallow: /a\n".encode() + b"\n" * 100_000)
+    tracemalloc.start()
+    try:
+        for name in agents:
+            for _ in range(20):
+                assert robots.verdict("/a", name).rule.line == len(agents) + 1
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500_000
+
+
+def test_many_questions_of_many_rules_cost_little():
+    """Rules with wildcards are looked up, too: as `explain --urls` asks."""
+    lines = (
+        f"{'Allow' if n % 5 == 0 else 'Disallow'}:"
+        f" /{'*' if n % 7 == 0 else ''}p{n * 7919}/{'*x' if n % 11 == 0 else ''}\n"
+        for n in range(22_000)
+    )
+    robots = RobotsTxt.parse(
+        f"User-agent: *\n{''.join(lines)}".encode(), max_bytes=None
+    )
+    start = time.process_time()
+    forbidden = sum(
+        not robots.verdict(f"/p{n * 2 * 7919}/a", "Examplebot").allowed
+        for n in range(10_000)
+    )
+    assert time.process_time() - start < 6
+    assert forbidden > 5_000

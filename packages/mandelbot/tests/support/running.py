@@ -1,0 +1,108 @@
+"""What holds for the tests of all distributions of this repository: hooks and fixtures."""
+
+from __future__ import annotations
+
+import gc
+import ipaddress
+import os
+import signal
+import sys
+
+import pytest
+from examples import load_profile
+
+load_profile()
+
+# In the background of a script Ctrl-C is ignored, also by the programs that the tests
+# start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_make_parametrize_id(val):
+    """Name long bytes by their length: each process that collects the tests has to name them alike.
+
+    What gzip has packed holds the time at which it did.
+    """
+    is_long = isinstance(val, bytes) and (len(val) > 50 or val.startswith(b"\x1f\x8b"))
+    return f"{len(val)} bytes" if is_long else None
+
+
+def pytest_collection_finish():
+    """Collect garbage again, but never look through the modules and the tests themselves."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)  # xdist's
+def pytest_xdist_auto_num_workers():
+    """Start three workers on two cores with ``-n auto``: many tests wait for timers and sockets."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # as the plugin reads it
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
+    return (cores or 1) * 3 // 2
+
+
+@pytest.hookimpl(optionalhook=True)  # xdist's
+def pytest_xdist_make_scheduler(config, log):
+    """Give each process one run of neighbouring tests, and what others have left when it is done.
+
+    So a module's server, browser or corpus is made ready once, and no process waits at
+    the end for one that has several long tests left.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
+_SENT_OUT: set[str] = set()
+
+
+def _watch(event, arguments):
+    if event not in {"socket.connect", "socket.sendto", "socket.getaddrinfo"}:
+        return
+    address = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
+    host = address[0] if isinstance(address, tuple) else address
+    host = (
+        host.decode("latin-1") if isinstance(host, bytes) else str(host or "localhost")
+    )
+    try:
+        is_inside = ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:  # a name, or a socket's path
+        is_inside = host.startswith("/") or host.rpartition(".")[2] in {
+            "localhost",
+            "invalid",
+        }
+    if not is_inside:
+        _SENT_OUT.add(f"{host} by {os.environ.get('PYTEST_CURRENT_TEST')}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_sent_but_to_loopback():
+    """Neither a request nor a question for an address, by a process's tests."""
+    sys.addaudithook(_watch)
+    yield
+    assert not _SENT_OUT
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Start one for all tests of the process."""
+    browsers = pytest.importorskip("browser")
+    if not browsers.IS_THERE:
+        pytest.skip("needs chromium and chromedriver")
+    started = browsers.Browser()
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Be as wide as a desktop, and light, at first."""
+    chromium.be(1440, 1000)
+    chromium.prefer("light")
+    return chromium

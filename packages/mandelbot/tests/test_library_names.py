@@ -1,0 +1,43 @@
+"""What ``mandelbot`` offers, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import mandelbot
+
+
+@pytest.mark.parametrize("name", mandelbot.__all__)
+def test_every_public_name_is_there(name):
+    """Each name of ``__all__`` can be imported."""
+    assert getattr(mandelbot, name) is not None
+
+
+def test_no_other_name_is():
+    """A misspelt name is an AttributeError, as in any module."""
+    with pytest.raises(AttributeError, match="RobotTxt"):
+        mandelbot.RobotTxt  # noqa: B018
+
+
+def test_the_parsers_need_no_scrapy():
+    """Who only reads robots.txt files or sitemaps does not wait for Scrapy and Twisted."""
+    code = (
+        "import sys; from mandelbot import RobotsTxt, SitemapReader;"
+        "assert RobotsTxt.parse(b'User-agent: *\\nDisallow: /x').allowed('/y', 'bot');"
+        "assert not list(SitemapReader('http://example.com/').feed(b''));"
+        "sys.exit(any(name.split('.')[0] in {'scrapy', 'twisted'} for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_who_only_decides_does_not_load_the_checks():
+    """Findings and the corrected file are imported when they are first asked for."""
+    code = (
+        "import sys; from mandelbot import RobotsTxt;"
+        "RobotsTxt.parse(b'User-agent: *').allowed('/y', 'bot');"
+        "sys.exit(any(name.startswith('mandelbot.findings') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,41 @@
+"""An invocation of a verb in a project: what the project has set goes for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mandelbot.cli.invocation import Invocation
+
+from scrapy_mandelbot.fetching.request_agents import default_header, first_named
+from scrapy_mandelbot.settings.config import read_setting
+from scrapy_mandelbot.settings.values import SettingsError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from mandelbot.cli.output import Terminal
+    from scrapy.settings import Settings
+
+
+class ProjectInvocation(Invocation):
+    """An invocation by ``scrapy robots``; outside a project, Scrapy's defaults are its settings."""
+
+    errors = (*Invocation.errors, SettingsError)
+
+    def __init__(self, opts: Namespace, terminal: Terminal, settings: Settings) -> None:
+        super().__init__(opts, terminal)
+        self.settings = settings
+        self.verifies = settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
+        self.page_timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self.user_agent = first_named(default_header(settings), settings["USER_AGENT"])
+        """The project's User-Agent, one that names a robot if there is any."""
+
+    def setting(self, name: str) -> Any:
+        """Return a setting by the name of its attribute in ``Config``."""
+        return read_setting(self.settings, name)
+
+    @property
+    def fresh_for(self) -> float:
+        """For how many seconds a robots.txt is not fetched again."""
+        ttl = self.setting("cache_ttl")
+        return float(self.dialect.fresh_for if ttl is None else ttl)

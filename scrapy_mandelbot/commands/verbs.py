@@ -1,0 +1,100 @@
+"""The verbs of ``scrapy robots``: those of ``mandelbot``, and those that need a project."""
+
+from __future__ import annotations
+
+from ipaddress import ip_interface
+from typing import TYPE_CHECKING
+
+from mandelbot.cli import verbs as library
+from mandelbot.cli.verbs import OUTPUT, Verb, argument, flag, many
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def _wrong_drop(opts: Namespace) -> str:
+    wrong = opts.word == "drop" and bool(opts.url) == opts.all
+    return "drop takes a URL or --all" if wrong else ""
+
+
+def _wrong_use_of_job(opts: Namespace) -> str:
+    if opts.export and opts.what:
+        return f"--export and {opts.what} cannot be used together"
+    return "add takes a FILE" if opts.what == "add" and not opts.site else ""
+
+
+VERBS = {
+    **library.VERBS,
+    "cache": Verb(
+        "scrapy_mandelbot.commands.project_verbs:look_at_copies",
+        "list, show or drop the cached robots.txt files of the project",
+        {
+            "list": (),
+            "show": (argument("url", metavar="URL"),),
+            "drop": (
+                argument("url", nargs="?", metavar="URL"),
+                flag("--all", "drop all of them"),
+            ),
+        },
+        "0: done; 1: no such file",
+        ("list", "drop https://example.com"),
+        wrong_use=_wrong_drop,
+    ),
+    "job": Verb(
+        "scrapy_mandelbot.commands.job_verb:look_at_job",
+        "show what waits in a job; requeue, add or forget requests",
+        (
+            argument("job", metavar="JOBDIR|URL#NAME"),
+            argument(
+                "what",
+                nargs="?",
+                choices=("requeue", "add", "forget"),
+                metavar="requeue|add|forget",
+            ),
+            argument("site", nargs="?", metavar="SITE|FILE"),
+            flag("--export", "print all requests of the job, as JSON lines"),
+        ),
+        "0: done; 1: nothing to requeue, or a request or a line cannot be read",
+        ("crawls/shop-1 requeue https://shop.example", "crawls/shop-1 add urls.txt"),
+        wrong_use=_wrong_use_of_job,
+    ),
+    "identity": Verb(
+        {
+            word: f"scrapy_mandelbot.commands.identity_verb:identity_{word}"
+            for word in ("new", "directory", "check", "page")
+        },
+        "make the key, the key directory and the page of a robot",
+        {
+            "new": (argument("key", metavar="KEY"),),
+            "directory": (
+                argument("keys", nargs="+", metavar="KEY"),
+                argument(
+                    "--host",
+                    "the host that serves the directory",
+                    metavar="HOST",
+                    required=True,
+                ),
+                OUTPUT,
+            ),
+            "check": (argument("url", metavar="URL"),),
+            "page": (
+                OUTPUT,
+                many(
+                    "--address",
+                    "an address of the robot",
+                    metavar="IP|NETWORK",
+                    type=ip_interface,
+                ),
+            ),
+        },
+        "0: done; 1: a directory has warnings; 3: errors",
+        ("new robot.pem", "directory robot.pem --host example.com"),
+    ),
+    "settings": Verb(
+        "scrapy_mandelbot.commands.project_verbs:show_settings",
+        "show the settings in force, and where each comes from",
+        (),
+        "0: done",
+        ("", "--format json"),
+    ),
+}

@@ -1,0 +1,78 @@
+"""The connection to one job on a Redis or Valkey server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from redis import RedisError
+
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.store.redis import script
+from scrapy_mandelbot.store.redis.address import connect, shown_address
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+KEYS = (
+    "asked",
+    "cookied",
+    "cookies",
+    "deaths",
+    "due",
+    "ended",
+    "exchanges",
+    "hungry",
+    "idle",
+    "last",
+    "looking",
+    "meta",
+    "none",
+    "owner",
+    "quiet",
+    "refused",
+    "rest",
+    "states",
+    "was",
+    "why",
+    "workers",
+)
+"""Keys that scripts use whatever is said; they find out those of a site or worker."""
+ALL_KINDS = {*KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
+"""What the keys of a job begin with, behind its name."""
+
+
+class RedisConnection:
+    """Scripts and commands for one job on one server; a StorageError where it fails."""
+
+    def __init__(self, url: str, job: str) -> None:
+        self.url = shown_address(url)
+        self.key = f"mandelbot:{{{job}}}"  # all keys of the job begin so
+        self._redis: Redis = connect(url)
+        self._keys = [self.key, *(f"{self.key}:{one}" for one in KEYS)]
+        self._scripts: dict[str, Any] = {}  # by name, as they are used
+
+    @contextmanager
+    def commands(self) -> Iterator[Any]:
+        """Turn errors of the server into StorageError."""
+        try:
+            yield self._redis
+        except (RedisError, OSError) as error:
+            raise StorageError(f"{type(error).__name__}: {error}") from error
+
+    def run(self, which: str, arguments: list[Any]) -> Any:
+        """Run a script of the folder ``lua`` in one step."""
+        if which not in self._scripts:
+            text = script.read_script("scrapy_mandelbot.fleet", "common", which).text
+            self._scripts[which] = self._redis.register_script(text)
+        try:
+            with self.commands():
+                return self._scripts[which](keys=self._keys, args=arguments)
+        except StorageError:
+            # the name may point to another machine by now
+            self._redis.connection_pool.disconnect()
+            raise
+
+    def close(self) -> None:
+        self._redis.close()

@@ -1,0 +1,69 @@
+"""The option that prints the table, and the clock of the cells."""
+
+from __future__ import annotations
+
+import pytest
+import table
+from cells import CELLS
+
+from scrapy_mandelbot.testing import TIME
+
+ROWS = pytest.StashKey[dict[str, list[str]]]()
+REPLIES_WITHIN = 0.002
+"""Seconds of the machine in which a server of its own, as Redis, has replied."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--table",
+        action="store_true",
+        help="print the table of the cells that ran; write it if all of them did",
+    )
+
+
+def pytest_configure(config):
+    config.stash[ROWS] = {}
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("--table", default=False):
+        return
+    measured = config.stash[ROWS]
+    rows = [measured[cell.name] for cell in CELLS if cell.name in measured]
+    for row in [table.HEADER, *rows]:
+        terminalreporter.write_line(" | ".join(row))
+    verdicts = [row[4] for row in rows]
+    for one in ("better", "same", "worse"):
+        terminalreporter.write_line(f"{one}: {verdicts.count(one)}")
+    if len(rows) == len(CELLS):
+        table.write(rows)
+
+
+@pytest.fixture
+def record_row(request):
+    """Keep the row of a cell for the table."""
+
+    def record(cell, stock, ours):
+        request.config.stash[ROWS][cell.name] = table.row_of(cell, stock, ours)
+
+    return record
+
+
+@pytest.fixture
+def redis_url(cell, request):
+    """Start a Redis for a cell that needs one."""
+    if cell.needs != "redis":
+        return ""
+    return request.getfixturevalue("redis_server").url
+
+
+@pytest.fixture
+def time_is_simulated(cell):
+    """Let time pass only where a crawl waits for it: no site of a cell needs any."""
+    from twisted.internet import reactor
+
+    def no_thread_works() -> bool:
+        return not (reactor.threadpool and reactor.threadpool.working)
+
+    with TIME.turned(no_thread_works, REPLIES_WITHIN if cell.needs else 0.0):
+        yield

@@ -1,0 +1,45 @@
+"""The table of the cells: its rows, and the file that docs/compare.rst shows."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from cell import Cell, Measured, verdict
+
+FILE = Path(__file__).parents[2] / "docs" / "beside_stock.csv"
+HEADER = [
+    "situation",
+    "what happens",
+    "stock Scrapy",
+    "with the add-on",
+    "the add-on is",
+    "allowed, and why",
+]
+
+
+def row_of(cell: Cell, stock: Measured, ours: Measured) -> list[str]:
+    """Return the row of a cell that was measured."""
+    what = "worse" if cell.worse else verdict(stock, ours)
+    return [cell.name, cell.about, stock.told(), ours.told(), what, reason(cell)]
+
+
+def reason(cell: Cell) -> str:
+    """Return what the add-on may do more in a cell, and why."""
+    if cell.worse:
+        return cell.worse
+    more = [f"{cell.waits:g} s more"] if cell.waits else []
+    more += [f"{cell.requests} requests more"] if cell.requests else []
+    return f"{', '.join(more)}: {cell.why}" if more else ""
+
+
+def write(rows: list[list[str]]) -> None:
+    """Write the file."""
+    with FILE.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
+
+
+def read() -> list[list[str]]:
+    """Return the rows of the file."""
+    with FILE.open(newline="") as file:
+        return list(csv.reader(file))[1:]
