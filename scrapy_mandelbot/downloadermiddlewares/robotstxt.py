@@ -97,9 +97,7 @@ class RobotsTxtMiddleware:
             if answer is not None or rules is None:
                 return answer
         if rules.is_large and self._crawl.forbids(request):
-            steps = rules.robots.explaining(self._agent(request))
-            if steps:
-                await self._crawl.clock.share.run(steps)
+            await self._prepare_reasons(rules, request)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -109,6 +107,12 @@ class RobotsTxtMiddleware:
         if url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
+
+    async def _prepare_reasons(self, rules: SiteRules, request: Request) -> None:
+        """Prepare in slices what says why a large file forbids a request."""
+        steps = rules.robots.explaining(self._agent(request))
+        if steps:
+            await self._crawl.clock.share.run(steps)
 
     async def _find_out(
         self, flight: Flight, request: Request

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness.faults import MOST_SECTIONS, SITE_PATH, paths_around
+from scrapy_mandelbot.politeness.faults import MOST_SECTIONS, paths_around
 
 _MARKED = 5  # pages in a row, with the marks of a challenge or a price
 _BARE = 10  # pages in a row
@@ -40,7 +40,7 @@ class BotBlockDetector:
 
     @property
     def are_many(self) -> bool:
-        """Whether many pages of several places were refused, and none was good since."""
+        """Whether many pages of several places were refused, and none good since."""
         return len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
 
     def well(self, url: str) -> None:
