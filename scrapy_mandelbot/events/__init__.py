@@ -225,8 +225,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
-    " the next attempt is for a request that comes after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s."
+    " Only its robots.txt was asked for: while that is unreachable, no page may be (RFC"
+    " 9309; ROBOTSTXT_OBEY = False for this spider, if you may). A request that comes"
+    " after %(next)s asks again.",
 )
 ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(

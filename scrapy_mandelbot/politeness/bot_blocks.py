@@ -40,7 +40,7 @@ class BotBlockDetector:
 
     @property
     def are_many(self) -> bool:
-        """Whether many pages of several places were refused, none good since."""
+        """Whether many pages of several places were refused, and none good since."""
         return len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
 
     def well(self, url: str) -> None:

@@ -371,7 +371,7 @@ class SiteQueue:
             return False
         if not site.name.startswith("http"):
             return False
-        return self._crawl.fetcher.known(site.name) is None
+        return self._crawl.fetchers.of(request).known(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -522,7 +522,7 @@ class SiteQueue:
         name = queue.site.name
         if not self._crawl.config.obey or not name.startswith("http"):
             return True
-        return self._crawl.fetcher.known(name) is not None
+        return self._crawl.known_rules(name) is not None
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.

@@ -21,8 +21,10 @@ from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
 from scrapy_mandelbot.politeness import (
+    bot_blocks,
     faults,
     limit_estimator,
+    pacer,
     pause,
     pause_policy,
     probe,
@@ -234,6 +236,30 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
         without = results(SCENARIOS[name], "ours", FEW)
         for one, other in zip(crawled(name, FEW), without, strict=True):
             assert one.got >= other.got + 10
+
+
+def test_a_quota_that_is_stated_is_kept(monkeypatch):
+    """Nothing is refused; by its refusals alone it would take longer, too."""
+    name = "20 in 4 s, stated"
+    monkeypatch.setattr(pacer.Pacer, "note_quota", lambda *_: None)
+    without = results(SCENARIOS[name], "ours", FEW)
+    monkeypatch.undo()
+    for one, other in zip(crawled(name, FEW), without, strict=True):
+        assert (one.got, one.refused) == (200, 0)
+        assert one.last_good < 45
+        assert other.refused > 5
+
+
+def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypatch):
+    """Without the detector, all its pages are requested in vain."""
+    name = "500 challenged, path"
+    monkeypatch.setattr(bot_blocks, "_MARKED", 10**6)
+    without = results(SCENARIOS[name], "ours", FEW)
+    monkeypatch.undo()
+    for one, other in zip(crawled(name, FEW), without, strict=True):
+        assert one.got == one.gettable == 120
+        assert one.refused <= 20
+        assert other.refused == 500
 
 
 @pytest.mark.parametrize("name", ["down, names the time", "100 per 60 s, named"])

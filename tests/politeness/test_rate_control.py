@@ -36,9 +36,7 @@ def pause(
 
 
 def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[RateControl, float]:
-    """Crawl a bucket until its limit was met again; return the recovery, and
-    the time.
-    """
+    """Crawl a bucket until its limit was met again. Returns recovery and time."""
     rate_control, level, now, last, met = RateControl(), 0.0, 0.0, 0.0, 0
     rate_control.resume(now, is_conclusive=True)
     for _ in range(5_000):
@@ -58,9 +56,7 @@ def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[RateControl, float]:
 
 
 def test_at_a_slow_limit_nothing_is_caught_up():
-    """Two at once, after a time without any, are one too many where there is no
-    burst.
-    """
+    """Without a burst, two at once are one too many, also after a silence."""
     rate_control, now = RateControl(), 0.0
     for _ in range(6):
         now = pause(rate_control, go(rate_control, now, 1), seconds=10.0)
