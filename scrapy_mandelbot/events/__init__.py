@@ -440,6 +440,14 @@ TERMS_STATED = Event(
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
 )
+REQUEST_LOST = _warning("Lost %(request)s: %(why)s")
+REQUESTS_LOST_UNLOGGED = _warning(
+    "Further lost requests of %(site)s are not logged; with MANDELBOT_REPORT, a file"
+    " beside the report lists all"
+)
+LOST_NOT_WRITTEN = _error(
+    "The list of lost requests cannot be written to %(path)s: %(why)s",
+)
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
     sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),

@@ -25,6 +25,7 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.lost_requests import LostFile
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
@@ -63,6 +64,7 @@ class CrawlReport(CrawlExtension):
             raise NotConfigured
         self._recorder = Recorder.of(crawler, watches=True)
         self._path = Path(_filled_in(path, crawler))
+        self._lost = LostFile(self._path.with_suffix(".lost.jsonl"), self._crawl.events)
         self._waiting: list[dict[str, Any]] = []
         self._writer: Thread | None = None
         self._is_open = False
@@ -76,6 +78,7 @@ class CrawlReport(CrawlExtension):
         if not self._crawl.asks_for_more:
             return
         self._is_open = True
+        self._lost.open()
         engine.before_requests_are_left(self._crawler, self._collect_waiting)
         atexit.register(self._process_exits)
         self._begin_draft()
@@ -101,6 +104,7 @@ class CrawlReport(CrawlExtension):
         self._is_open = False
         atexit.unregister(self._process_exits)
         self._steps.cancel()
+        self._lost.close()
         if self._writer is not None:
             self._writer.join()  # or it would overwrite the final report
 
