@@ -460,6 +460,8 @@ REPORT_FAILED = _error(
 )
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
+METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
+METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")
 METRICS_NOT_SERVED = _error(
     "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )

@@ -46,6 +46,8 @@ DURABLE = "durable"
 JOB_SYNCS = ("normal", "full")
 JOB_ERRORS = ("acknowledge", "keep")
 METRICS_API = "api"
+METRICS_FILE = ".prom"
+"""As the textfile collector of node_exporter wants it."""
 SIGN_MODES = ("always", "asked")
 _PORTS = 65_536
 SIGN_KEY_TAKES = (
@@ -399,16 +401,19 @@ def or_none(
 
 
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, or the address of the metrics, as ``127.0.0.1:9464``."""
+    """Return ``api``, an address as ``127.0.0.1:9464``, or a file as ``shop.prom``."""
     if value in (None, "", "None", "False") or value is False:
         return None
     if value is True or value in ("True", METRICS_API):
         return METRICS_API
+    if isinstance(value, (str, Path)) and Path(value).suffix == METRICS_FILE:
+        return str(value)
     host, _, port = str(value).rpartition(":")
     is_number = port.isascii() and port.isdigit()
     if isinstance(value, (int, str)) and is_number and int(port) < _PORTS:
         return f"{host or '127.0.0.1'}:{int(port)}"
-    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
+    takes = "True, an address such as '127.0.0.1:9464', or a file such as 'shop.prom'"
+    raise SettingsError(name, value, takes)
 
 
 def report_path(name: str, value: object) -> str:
