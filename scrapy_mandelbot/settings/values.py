@@ -128,6 +128,15 @@ def seconds(value: Any) -> float:
     return seconds
 
 
+@_reader("a number of seconds above 0")
+def seconds_above_zero(value: Any) -> float:
+    """Return finite seconds above 0."""
+    seconds = float(value)
+    if not 0 < seconds < inf:
+        raise ValueError
+    return seconds
+
+
 def sign_mode(name: str, value: object) -> str:
     """Return the signing mode; imports the package ``cryptography``, which it needs."""
     mode = one_of(*SIGN_MODES)(name, value)
@@ -310,12 +319,20 @@ def count(least: int) -> Callable[[str, object], int]:
     return read
 
 
-@_reader("a list of HTTP status codes from 400 to 599")
+_GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+
+
+@_reader(
+    "a list of HTTP status codes from 400 to 599, without 404 and 410: each dead link"
+    " would pause its site"
+)
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
     named = value.split(",") if isinstance(value, str) else value
     statuses = frozenset(map(int, named))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
+        raise ValueError
+    if not _GONE.isdisjoint(statuses):
         raise ValueError
     return statuses
 
