@@ -18,8 +18,8 @@ from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.spidermiddlewares.misspellings import (
+    meant_key,
     mistakes_in_hooks,
-    mistakes_in_meta,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class SpiderHooks:
         self._crawler = crawler
         self._running = 0
         self._checked = 0
-        self._misspelt: set[str] = set()
+        self._seen_keys: set[Any] = set()
+        """Meta keys of the first requests, each checked once."""
         # Signal handlers are held weakly by Scrapy.
         self._handlers: list[Callable[..., None]] = []
 
@@ -92,10 +93,16 @@ class SpiderHooks:
             self._crawler.signals.disconnect(
                 self.request_scheduled, signal=scrapy.signals.request_scheduled
             )
-        for key, mistake in mistakes_in_meta(request):
-            if key not in self._misspelt:
-                self._misspelt.add(key)
-                self._warn(mistake)
+        new = [key for key in request.meta if key not in self._seen_keys]
+        if new:
+            self._check_keys(new, request)
+
+    def _check_keys(self, keys: list[Any], request: Request) -> None:
+        self._seen_keys.update(keys)
+        for key in keys:
+            if meant := meant_key(key):
+                where = f"{key!r} in the meta of {request}"
+                self._warn(f"{where} is unknown: did you mean {meant!r}?")
 
     def _warn(self, mistake: str) -> None:
         logger.warning("%s", mistake, extra={"spider": self._crawler.spider})

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Spider
 
 META_KEYS = (
     "dont_obey_robotstxt",
@@ -69,12 +69,9 @@ def _why_not(hook: Callable[..., Any], names: Collection[str]) -> str:
     return ""
 
 
-def mistakes_in_meta(request: Request) -> Iterator[tuple[str, str]]:
-    """Yield each meta key that is misspelt, and the line that says so."""
-    for key in request.meta:
-        if not isinstance(key, str) or key in META_KEYS:
-            continue
-        near = get_close_matches(key, META_KEYS, n=1, cutoff=_LIKE_A_KEY)
-        if near:
-            text = f"{key!r} in the meta of {request} is unknown: did you mean"
-            yield key, f"{text} {near[0]!r}?"
+def meant_key(key: object) -> str:
+    """Return the meta key that a misspelt one means; empty: it is none of these."""
+    if not isinstance(key, str) or key in META_KEYS:
+        return ""
+    near = get_close_matches(key, META_KEYS, n=1, cutoff=_LIKE_A_KEY)
+    return near[0] if near else ""
