@@ -4,9 +4,9 @@ Usage: python .ci/release.py check TAG
        python .ci/release.py notes
 
 ``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``,
-the newest section of ``CHANGES.rst`` to be of that version and to have a date, no
-fragment to be left in ``changelog.d``, and no address in ``setup.cfg`` to be a
-placeholder.
+which is the library's, too, and within what ``setup.cfg`` takes of it; the newest
+section of ``CHANGES.rst`` to be of that version and to have a date, no fragment to be
+left in ``changelog.d``, and no address in ``setup.cfg`` to be a placeholder.
 ``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
@@ -27,9 +27,12 @@ SECTION = re.compile(
 PLACEHOLDER = re.compile(r"\.(?:example|invalid|test)(?:[:/\s]|$)")
 
 
-def version() -> str:
-    """Return the version that is built."""
-    source = (ROOT / "scrapy_mandelbot" / "_version.py").read_text(encoding="utf-8")
+PACKAGES = ("scrapy_mandelbot", "packages/mandelbot/src/mandelbot")
+
+
+def version(package: str = PACKAGES[0]) -> str:
+    """Return the version of a package that is built."""
+    source = (ROOT / package / "_version.py").read_text(encoding="utf-8")
     (found,) = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     return str(found)
 
@@ -45,6 +48,18 @@ def newest(changes: str) -> tuple[str, str, str]:
 def fragments() -> list[str]:
     """Return the names of the fragments that no section of the changes has yet."""
     return sorted(path.name for path in (ROOT / "changelog.d").glob("*.rst"))
+
+
+def of_the_library(built: str, library: str, needed: str) -> list[str]:
+    """Return what keeps the two distributions from being released together."""
+    found = []
+    if library != built:
+        found.append(f"the library is {library}, and the add-on {built}")
+    major, minor, *_ = built.split(".")
+    taken = f"mandelbot >= {major}.{minor}, < {major}.{int(minor) + 1}"
+    if taken not in needed:
+        found.append(f"setup.cfg does not take {taken}")
+    return found
 
 
 def problems(
@@ -85,6 +100,8 @@ def main(arguments: list[str]) -> int:
     config.read(ROOT / "setup.cfg")
     addresses = "{url} {author_email}".format(**config["metadata"])
     found = problems(arguments[1], version(), changes, addresses, fragments())
+    needed = config["options"]["install_requires"]
+    found += of_the_library(version(), version(PACKAGES[1]), needed)
     for problem in found:
         print(f"Not to be published: {problem}.", file=sys.stderr)
     return 1 if found else 0

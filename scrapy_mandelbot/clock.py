@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from math import inf, isfinite
+from operator import itemgetter
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -135,13 +136,15 @@ class Timers(Generic[T]):
             heapify(self._heap)
         self._schedule()
 
-    def take(self, is_meant: Callable[[T], bool] = lambda _: True) -> list[T]:
-        """Cancel some, or all; return them, the earliest first."""
-        entries = sorted(
-            (one for one in self._heap if is_meant(one[2])), key=lambda one: one[:2]
-        )
-        self._heap = [one for one in self._heap if not is_meant(one[2])]
-        heapify(self._heap)
+    def take(self, is_meant: Callable[[T], bool] | None = None) -> list[T]:
+        """Cancel some, by default all; return them, the earliest first."""
+        entries = self._heap
+        self._heap = []
+        if is_meant is not None:
+            self._heap = [one for one in entries if not is_meant(one[2])]
+            entries = [one for one in entries if is_meant(one[2])]
+            heapify(self._heap)
+        entries.sort(key=itemgetter(0, 1))
         taken = [one[2] for one in entries if self._set_to.get(one[2]) == one[0]]
         for thing in taken:
             self._set_to.pop(thing, None)
@@ -154,9 +157,13 @@ class Timers(Generic[T]):
             self._schedule()
 
     def _schedule(self) -> None:
-        while self._heap and self._set_to.get(self._heap[0][2]) != self._heap[0][0]:
+        first = inf
+        while self._heap:
+            at, _, thing, _ = self._heap[0]
+            if self._set_to.get(thing) == at:
+                first = at
+                break
             heappop(self._heap)  # it has rung earlier, or was cancelled
-        first = self._heap[0][0] if self._heap else inf
         if self._timer_at in {first, -inf}:
             return
         if self._timer is not None:
@@ -268,7 +275,8 @@ class LoopShare:
         execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(
             turn
         )
-        self._ended, self._ended_at = thread_time(), self._clock.now()
+        self._ended = thread_time()
+        self._ended_at = self._clock.now()
         self._took = self._ended - began
         self._waiting.popleft()
         if self._waiting:

@@ -71,12 +71,12 @@ class Crawl:
         """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
-        self.is_for_a_person = (
-            (lambda _: True) if self._is_a_command else engine.is_awaited
-        )
+        self.is_for_a_person: Callable[[Request], bool] = engine.is_awaited
         """Returns whether somebody waits for a request's answer, so that nothing may
         hang.
         """
+        if self._is_a_command:
+            self.is_for_a_person = _is_for_a_person
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         place: str | Path | None = None
@@ -109,7 +109,10 @@ class Crawl:
         self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        self.fetcher.keeps_dead = self.throttle.pauses.keeps_dead
+        pauses = self.throttle.pauses
+        self.fetcher.keeps_dead = pauses.keeps_dead
+        self.fetcher.requester.is_cut_off = self._is_cut_off
+        self.fetcher.requester.network_answers = pauses.network_answers
         self.manual_control = ManualControl(
             crawler, self.config, self.throttle, self._end_last_waits
         )
@@ -206,6 +209,9 @@ class Crawl:
         """Whether this is a crawl: Scrapy's commands ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
 
+    def _is_cut_off(self, name: str) -> bool:
+        return self.throttle.pauses.network_failed(self.sites.of(name))
+
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
         """Take hosts for dead whose last try is left, if all of them are such."""
         fetcher = self.fetcher
@@ -232,6 +238,11 @@ class Crawl:
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
+
+
+def _is_for_a_person(_request: Request) -> bool:
+    """Return True: one of Scrapy's commands shows the answer to a person."""
+    return True
 
 
 def store_path(settings: BaseSettings, store: str) -> Path | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -19,16 +20,20 @@ import scrapy.pqueues
 import scrapy.signals
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
+    from http.cookiejar import Cookie
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
+    CookieJars = defaultdict[Any, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -419,6 +424,47 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
 
 
+def cookie_jars(crawler: Crawler) -> CookieJars | None:
+    """Return the crawl's cookie jars by their meta key ``cookiejar``.
+
+    They are those of Scrapy's ``CookiesMiddleware``, or of another middleware that
+    keeps them as it does: in a ``defaultdict`` of Scrapy's jars, named ``jars``.
+
+    Fallback: None, and no cookies are stored.
+    """
+    downloader = getattr(crawler.engine, "downloader", None)
+    manager = getattr(downloader, "middleware", None)
+    found = [one for one in getattr(manager, "middlewares", ()) if _keeps_jars(one)]
+    found.sort(key=lambda one: not isinstance(one, CookiesMiddleware))
+    return found[0].jars if found else None
+
+
+def _keeps_jars(middleware: Any) -> bool:
+    jars = getattr(middleware, "jars", None)
+    if not isinstance(jars, defaultdict) or jars.default_factory is None:
+        return False
+    return hasattr(jars.default_factory(), "set_cookie")
+
+
+def cookies_of(jar: Any, domains: Iterable[str]) -> Mapping[str, list[Cookie]]:
+    """Return the cookies of some domains in one of Scrapy's jars, by domain.
+
+    Fallback: the whole jar is looked through.
+    """
+    found: dict[str, list[Cookie]] = {}
+    by_domain = getattr(jar, "_cookies", None)
+    if isinstance(by_domain, dict):
+        for domain in domains:
+            paths = by_domain.get(domain, {}).values()
+            found[domain] = [cookie for names in paths for cookie in names.values()]
+        return found
+    wanted = set(domains)
+    for cookie in jar:
+        if cookie.domain in wanted:
+            found.setdefault(cookie.domain, []).append(cookie)
+    return found
+
+
 def is_undefined(spider: Spider | None, callback: Any) -> bool:
     """Return whether a callback is Scrapy's ``parse``, which raises an error.
 
@@ -437,14 +483,12 @@ def is_undefined(spider: Spider | None, callback: Any) -> bool:
 def has_delays(crawler: Crawler) -> bool:
     """Return whether download slots hold requests for a while before they send them."""
     settings = crawler.settings
-    return bool(
-        settings.getfloat("DOWNLOAD_DELAY")
-        or settings.getbool("AUTOTHROTTLE_ENABLED")
-        or any(
-            slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values()
-        )
-        or getattr(crawler.spider, "download_delay", None)
-    )
+    if settings.getfloat("DOWNLOAD_DELAY") or settings.getbool("AUTOTHROTTLE_ENABLED"):
+        return True
+    if getattr(crawler.spider, "download_delay", None):
+        return True
+    slots = settings.getdict("DOWNLOAD_SLOTS").values()
+    return any(slot.get("delay") for slot in slots)
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:

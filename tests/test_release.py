@@ -312,3 +312,34 @@ def test_fragments_become_a_section_that_a_release_finds(tmp_path):
     entries = re.findall(r"(?m)^- .*\n  .*", found[2])
     assert sorted(entries) == sorted(f"- A {kind}\n  of two lines." for kind in KINDS)
     assert list(folder.glob("*.rst")) == []
+
+
+@pytest.mark.parametrize(
+    ("built", "library", "needed", "said"),
+    [
+        ("0.1.2", "0.1.2", "mandelbot >= 0.1, < 0.2", []),
+        (
+            "0.1.2",
+            "0.1.1",
+            "mandelbot >= 0.1, < 0.2",
+            ["the library is 0.1.1, and the add-on 0.1.2"],
+        ),
+        (
+            "0.2.0",
+            "0.2.0",
+            "mandelbot >= 0.1, < 0.2",
+            ["setup.cfg does not take mandelbot >= 0.2, < 0.3"],
+        ),
+    ],
+)
+def test_both_distributions_are_released_with_one_version(built, library, needed, said):
+    """A library of another version would be taken from the index."""
+    assert program(".ci/release.py").of_the_library(built, library, needed) == said
+
+
+def test_both_distributions_have_one_version_now():
+    """And the add-on takes it."""
+    release = program(".ci/release.py")
+    built, library = map(release.version, release.PACKAGES)
+    needed = SETUP["options"]["install_requires"]
+    assert release.of_the_library(built, library, needed) == []

@@ -74,7 +74,8 @@ class PauseMiddleware:
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         # the spider handles them
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
-        self._spiders = range(1_000) if are_all else frozenset(handled)
+        self._are_all_handled = are_all
+        self._spiders = frozenset(range(1_000) if are_all else handled)
         # Neither terms nor the project's function make a refusal of these.
         marked = MARKED_STATUSES.difference(self._spiders)
         self._successes = frozenset(() if self._is_read else _SUCCESSES) - marked
@@ -251,6 +252,8 @@ class PauseMiddleware:
         throttle = self._throttle
         request: Request = flight.request
         is_safe = request.method in SAFE_METHODS
+        if flight.not_before and not may_retry(self.crawler, request):
+            flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone or not (
             is_safe or may_repeat(self.crawler, flight, response.status)
         ):
@@ -304,6 +307,8 @@ class PauseMiddleware:
                 is_down = flight.site.is_silent(
                     flight, page, throttle.now(), is_certain=is_certain
                 )
+                if throttle.pauses.network_failed(flight.site):
+                    is_down = True
             is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)
@@ -331,17 +336,22 @@ class PauseMiddleware:
         """Return whether the spider, or a person, handles this status."""
         if self._crawl.is_for_a_person(request):
             return True
-        of_spider = getattr(self.crawler.spider, "handle_httpstatus_list", ())
-        listed = request.meta.get("handle_httpstatus_list", of_spider)
-        is_a_list = isinstance(listed, (list, tuple, set, frozenset))
-        if is_a_list and response.status in listed:
+        meta = request.meta
+        # Media pipelines accept every status but redirects, only to log them, and
+        # HttpErrorMiddleware sees no response to them.
+        is_spiders = request.callback is not NO_CALLBACK
+        listed: Any = meta.get("handle_httpstatus_list")
+        if listed is None:
+            default = self._spiders if is_spiders else ()
+            listed = getattr(self.crawler.spider, "handle_httpstatus_list", default)
+            if is_spiders and self._are_all_handled:
+                return True
+        if isinstance(listed, (list, tuple, set, frozenset)):
+            if response.status in listed:
+                return True
+        elif is_spiders and response.status in listed:
             return True
-        # Media pipelines accept every status but redirects, only to log them.
-        if request.callback is NO_CALLBACK:
-            return False
-        if request.meta.get("handle_httpstatus_all"):
-            return True
-        return response.status in listed
+        return is_spiders and bool(meta.get("handle_httpstatus_all"))
 
     def _hand_on(self, flight: Flight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
@@ -370,6 +380,15 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
         how = "is paused for too long"
     why = f": {pause.reason}" if pause.reason else ""
     return SitePausedError(f"{what} {how}{why}")
+
+
+def may_retry(crawler: Crawler, request: Request) -> bool:
+    """Return whether the project lets RetryMiddleware retry a request at all."""
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is None or request.meta.get("dont_retry"):
+        return False
+    times: int = request.meta.get("max_retry_times", retry.max_retry_times)
+    return times > 0
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:

@@ -73,10 +73,10 @@ class RobotsTxtMiddleware:
         """Pass the request on, drop it, or send it back until the rules are known."""
         meta = request.meta
         url = request.url
-        if meta.get("dont_obey_robotstxt") or not url.startswith(
-            ("http://", "https://")  # other schemes have no robots.txt
-        ):
+        if meta.get("dont_obey_robotstxt"):
             return None
+        if not url.startswith(("http://", "https://")):
+            return None  # other schemes have no robots.txt
         if CITED in meta:
             self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
@@ -87,9 +87,10 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
-        says_why = rules.is_large and self._crawl.forbids(request)
-        if says_why and (steps := rules.robots.explaining(self._agent(request))):
-            await self._crawl.clock.share.run(steps)
+        if rules.is_large and self._crawl.forbids(request):
+            steps = rules.robots.explaining(self._agent(request))
+            if steps:
+                await self._crawl.clock.share.run(steps)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -242,11 +243,9 @@ class RobotsTxtMiddleware:
         """
         url = urlparse_cached(request)
         is_file = url.path == "/robots.txt" and not url.query
-        if (
-            request.method != "GET"
-            or not is_file
-            or self._crawl.is_for_a_person(request)
-        ):
+        if not is_file or request.method != "GET":
+            return None
+        if self._crawl.is_for_a_person(request):
             return None
         copy = self._crawl.fetcher.cached(site)
         if copy is None:  # the file is unavailable

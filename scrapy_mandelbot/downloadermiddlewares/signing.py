@@ -14,7 +14,7 @@ import logging
 import os
 import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 WELL_KNOWN = "/.well-known/http-message-signatures-directory"
 LABEL = "sig1"
+_UNREQUESTED: tuple[str, str, Sequence[str]] = (LABEL, "", ())
+"""Label, nonce and components of a signature that no site has asked for."""
 LIFETIME = 60  # seconds
 _SKEW = 1  # seconds that a signature is dated back: timestamps are whole seconds
 _FAR_OFF = 30  # seconds between two clocks; half the lifetime of a signature
@@ -275,11 +277,9 @@ class SigningMiddleware:
         None: it requests none, or one of another kind (RFC 9421, section 5.1).
         """
         value = b", ".join(response.headers.getlist("Accept-Signature"))
-        if (
-            not value
-            or len(value) > _MOST_REQUESTED
-            or "Signature-Input" in request.headers
-        ):
+        if not value or len(value) > _MOST_REQUESTED:
+            return None
+        if "Signature-Input" in request.headers:
             return None
         if urlparse_cached(request).scheme not in self._schemes:
             return None
@@ -288,19 +288,23 @@ class SigningMiddleware:
         except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
             return None
         for label, (items, wanted) in members.items():
-            is_ours = (
-                isinstance(items, list)
-                and wanted.get("tag", "web-bot-auth") == "web-bot-auth"
-                and wanted.get("alg", "ed25519") == "ed25519"
-                and wanted.get("keyid", self._signer.keyid) == self._signer.keyid
-            )
-            if is_ours:
-                nonce = wanted.get("nonce")
-                names = [
-                    name for name, kind in items if not kind and isinstance(name, str)
-                ]
-                return label, nonce if isinstance(nonce, str) else "", names
+            if not isinstance(items, list) or not self._can_make(wanted):
+                continue
+            nonce = wanted.get("nonce")
+            if not isinstance(nonce, str):
+                nonce = ""
+            names = [name for name, kind in items if not kind and isinstance(name, str)]
+            return label, nonce, names
         return None
+
+    def _can_make(self, wanted: Mapping[str, object]) -> bool:
+        """Return whether a signature with these parameters is of this kind and key."""
+        ours = {
+            "tag": "web-bot-auth",
+            "alg": "ed25519",
+            "keyid": self._signer.keyid,
+        }
+        return all(wanted.get(name, value) == value for name, value in ours.items())
 
     def _sign(self, request: Request) -> None:
         url = urlparse_cached(request)
@@ -310,16 +314,10 @@ class SigningMiddleware:
             return
         if "Signature-Input" in request.headers:  # the project's own
             return
-        site, label, nonce, names = request.meta.get(_REQUESTED) or (
-            None,
-            LABEL,
-            "",
-            (),
-        )
-        if site is not None and site != site_of_request(request):  # it was redirected
-            label = LABEL
-            nonce = ""
-            names = ()
+        site, *requested = request.meta.get(_REQUESTED) or (None,)
+        label, nonce, names = _UNREQUESTED
+        if site == site_of_request(request):  # else it was redirected
+            label, nonce, names = requested
         known = _derived(request)
         components = {
             f'"{name}"': known[name] for name in (*_SIGNED, *names) if name in known
@@ -356,9 +354,9 @@ class SigningMiddleware:
             return
         for name in _HEADERS:
             request.headers.pop(name, None)
-        if response is not None and (
-            not self._knows_clocks or response.status in _REFUSALS
-        ):
+        if response is None:
+            return
+        if not self._knows_clocks or response.status in _REFUSALS:
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
@@ -383,11 +381,14 @@ def _derived(request: Request) -> dict[str, str]:
     """Return the derived components of a request (RFC 9421, section 2.2), by name."""
     url = urlparse_cached(request)
     host = request.headers.get("Host")
-    authority = (
-        url.netloc.rpartition("@")[2] if host is None else host.decode("latin-1")
-    )
+    if host is None:
+        authority = url.netloc.rpartition("@")[2]
+    else:
+        authority = host.decode("latin-1")
     default = ":443" if url.scheme == "https" else ":80"
-    path = (url.path or "/") + (f";{url.params}" if url.params else "")
+    path = url.path or "/"
+    if url.params:
+        path += f";{url.params}"
     query = f"?{url.query}" if url.query else ""
     authority = authority.strip().lower().removesuffix(default)
     return {

@@ -71,6 +71,12 @@ PROLONGED = Event(
     " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
+NETWORK_DOWN = _warning(
+    "No site answers since %(since)s: is the network up? Until %(until)s nothing is"
+    " counted against a site.",
+    stats=("mandelbot/network/down",),
+)
+NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
@@ -345,6 +351,9 @@ LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_START_SKIPPED = Event(
+    "Skipped %(requests)s of start() that the job already has: %(named)s"
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(

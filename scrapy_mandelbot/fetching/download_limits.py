@@ -22,6 +22,7 @@ from mandelbot.answers.content_codings import (
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
+    is_plain,
     unpack,
 )
 from mandelbot.answers.failures import TruncatedError, failure_of
@@ -192,12 +193,10 @@ class DownloadLimits:
                 self._truncated.add(request.url)
             if meant is not None:
                 raise meant from error
-            if not isinstance(error, IgnoreRequest) or download.packed is None:
+            read = _read_despite(error, download, most_bytes)
+            if read is None:
                 raise
-            response = unpacked(download.packed, most_bytes + 1)
-            if len(response.body) <= most_bytes:  # dropped for another reason
-                raise
-            download.cut = f"is longer than {most_bytes} bytes"
+            response = read
         finally:
             self.end(request)
         self._truncated.discard(request.url)
@@ -358,6 +357,25 @@ def _what_is_meant(
         with suppress(UnreadableBodyError):
             body = unpack(body, codings_of(download.headers), most + 1).body
     return TruncatedError(body[:most], error)
+
+
+def _read_despite(error: Exception, download: Download, most: int) -> Response | None:
+    """Return a response that Scrapy cannot decode, or drops because it is too long.
+
+    Plain text that is labelled as compressed is read as it is.
+    """
+    packed = download.packed
+    if packed is None:
+        return None
+    is_text = bool(codings_of(packed.headers)) and is_plain(packed.body)
+    if not is_text and not isinstance(error, IgnoreRequest):
+        return None
+    response = unpacked(packed, most + 1)
+    if len(response.body) > most:
+        download.cut = f"is longer than {most} bytes"
+    elif not is_text:  # dropped for another reason
+        return None
+    return response
 
 
 def _what_packed_means(

@@ -163,6 +163,7 @@ class RobotsFetcher:
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
+        self.requester = self._requester
         self._last_waits: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         """Of hosts that never answered, the failures before their last try."""
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False

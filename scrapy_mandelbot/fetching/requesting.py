@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
 from mandelbot.answers.meaning import NOTHING, meaning_of
 from mandelbot.answers.outcome import (
+    SILENT,
     Answer,
     Failure,
     Outcome,
@@ -301,6 +302,10 @@ class RobotsRequester:
             DownloadLimits(crawler, now), config, now, config.robots_max_bytes
         )
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
+        self.is_cut_off: Callable[[str], bool] = lambda _: False
+        """Notes that a site did not answer; returns whether none does."""
+        self.network_answers: Callable[[], None] = lambda: None
+        """Notes that a site answered."""
 
     async def request(
         self,
@@ -317,6 +322,12 @@ class RobotsRequester:
         is_good = answer.status == HTTPStatus.OK and not answer.broken_off
         counts = not is_good and answer.failure is not Failure.PROXY
         trouble = self.count_trouble(site, fetched) if counts else _NO_TROUBLE
+        if answer.status is not None:
+            self.network_answers()
+        elif answer.failure in SILENT and self.is_cut_off(site):
+            trouble.uncount()
+        else:
+            trouble.uncounted = 0
         is_half = answer.broken_off and answer.status is None
         if is_half and trouble.may_be_whole:
             status = await self.files.status(fetched.url, request)
@@ -325,7 +336,10 @@ class RobotsRequester:
                 fetched = fetched._replace(answer=answer, error=None)
         is_there = has_answered or trouble.has_answered
         known = SiteKnowledge(
-            times=trouble.times, times_apart=trouble.times_apart, has_answered=is_there
+            times=trouble.times,
+            times_apart=trouble.times_apart,
+            has_answered=is_there,
+            uncounted=trouble.uncounted,
         )
         if copy is not None:
             age = self._now() - copy.fetched_at
@@ -375,7 +389,9 @@ class RobotsRequester:
         status = answer.status
         reason = outcome.reason
         case = outcome.case
-        is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
+        # A host that never answered is reported after the last of its tries.
+        is_misspelt = failure is Failure.NO_SUCH_HOST and outcome.wait is None
+        is_odd = is_misspelt or failure is Failure.OTHER
         level = logging.WARNING if is_odd or case == "misreported_5xx" else None
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
         emit = self._events.emit

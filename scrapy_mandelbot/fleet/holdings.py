@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple, cast
 
-from scrapy_mandelbot.job.job_store import START
+from scrapy_mandelbot.job.job_store import OWN_START, START
 
 # seconds for which it is known: no replica that is of use is behind by more
 KEPT_FOR = 60.0
@@ -67,7 +67,9 @@ class UnackedEntry(NamedTuple):
     @property
     def is_alone(self) -> bool:
         """Whether no request of the job would have it said again."""
-        return self.entry[0] == "see" or (self.is_push and self.parent in {None, START})
+        if self.is_push:
+            return self.parent in {None, START, OWN_START}
+        return self.entry[0] == "see"
 
     def moved(self, by: int) -> UnackedEntry:
         """Return it with another number of its request."""

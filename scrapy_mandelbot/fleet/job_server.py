@@ -1,6 +1,6 @@
 """What a job that workers share asks of the server that carries it.
 
-:class:`JobServer` has five calls, each of which the server applies as a whole or not at
+:class:`JobServer` has six calls, each of which the server applies as a whole or not at
 all. ``docs/machines.rst`` has what a carrier promises, and
 ``tests/fleet/test_carrier_contract.py`` the tests of it. A carrier is chosen by the
 scheme of ``MANDELBOT_JOB``: Redis and Valkey are part of this package, others are found
@@ -65,6 +65,14 @@ class JoinReply(NamedTuple):
     risks: tuple[str, ...] = ()  # what is wrong with the server, at the first join
 
 
+class CookieReply(NamedTuple):
+    """What a job has of cookies that a worker does not know."""
+
+    last: int  # the number of the last change that is known now
+    has_more: bool
+    bodies: list[bytes]
+
+
 class JobView(Protocol):
     """What ``scrapy robots job`` reads of a job, and does to it."""
 
@@ -120,6 +128,16 @@ class JobServer(Protocol):
         """Record which requests a worker has sent: if it dies, one may be the cause.
 
         False: the lease is lost, and nothing was recorded.
+        """
+
+    def cookies(
+        self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
+    ) -> CookieReply:
+        """Store changes by key; return up to `most` cookies that changed after `known`.
+
+        The last change of a key counts. A number below `known`: the server has an older
+        state of the job. `limit`: how many cookies it stores; it drops those that
+        changed longest ago. A job that finishes loses them all.
         """
 
     def leave(

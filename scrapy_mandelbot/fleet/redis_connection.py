@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KEYS = (
     "asked",
+    "cookied",
+    "cookies",
     "deaths",
     "due",
     "ended",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from redis import ResponseError
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer
-from scrapy_mandelbot.fleet.job_server import JoinReply
+from scrapy_mandelbot.fleet.job_server import CookieReply, JoinReply
 from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_view import RedisJobView
 from scrapy_mandelbot.job.deliveries import most_at_once
@@ -82,6 +82,13 @@ class RedisJobServer:
 
     def sends(self, worker: int, token: str, numbers: Iterable[int]) -> bool:
         return bool(self._redis.run("sends", [worker, token, *numbers]))
+
+    def cookies(
+        self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
+    ) -> CookieReply:
+        own = [value for change in changes for value in change]
+        said = self._redis.run("cookies", [known, most, limit, *own])
+        return CookieReply(int(said[0]), bool(said[1]), said[2])
 
     def leave(
         self, worker: int, token: str, left: Iterable[HandedOverSite] = ()

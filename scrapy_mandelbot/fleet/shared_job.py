@@ -16,7 +16,7 @@ from scrapy_mandelbot.fleet.holdings import (
     UnackedEntry,
     UnackedExchanges,
 )
-from scrapy_mandelbot.job.job_store import START, StoredRequest
+from scrapy_mandelbot.job.job_store import OWN_START, START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class SharedJob:
         self._claimed.clear()
         self.out.clear()
         self._low.clear()
-        self._given = {START: self._given.pop(START, {})}
+        self._given = {one: self._given.pop(one, {}) for one in (START, OWN_START)}
         self._recent = set(), set()
         return LostLease(is_whole, left)
 

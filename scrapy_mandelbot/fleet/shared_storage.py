@@ -38,13 +38,20 @@ class SharedStorage(JobStorage):
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may have; return whether it can be serialized."""
-        super().push(name, request)
+        self._push(name, request)
         return request not in self.unacked  # as one in memory is
 
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add any other."""
         if request in self.unacked or request not in self._lost:
             self._is_back(request)
+            self._push(name, request)
+
+    def _push(self, name: str, request: Request) -> None:
+        if request.meta.get("each_worker"):  # no other worker may send it
+            self.push_in_memory(name, request)
+            self.waits(name, is_in_memory=True)
+        else:
             super().push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:

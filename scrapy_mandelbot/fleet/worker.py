@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
@@ -15,8 +15,10 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
 from scrapy_mandelbot.fleet.link import Link
+from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
+from scrapy_mandelbot.job.cookies import watch_cookies
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.running_job import RunningJob
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
     Answered = Callable[[Any], None]
 
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
@@ -71,6 +75,7 @@ class JobWorker(RunningJob):
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None  # seconds until a site without owner is due
+        self._cookies: SharedCookies | None = None
         self._outcome = ""  # how the run has ended, where it has
         self.link = Link(
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
@@ -111,6 +116,17 @@ class JobWorker(RunningJob):
 
     def serve(self, own: OwnSites) -> None:
         self._own = own
+        self.cookie_watch = watch_cookies(self._crawler)
+        if self.cookie_watch is not None:
+            self._cookies = SharedCookies(
+                self.cookie_watch, self.server, self.clock.now
+            )
+            try:
+                self._cookies.restore(self._wait_at_end)
+            except StorageError as error:
+                raise JobError(
+                    f"The cookies of the job on Redis cannot be read: {error}"
+                ) from error
         self.saves.acknowledged()
 
     # Called by the middleware.
@@ -215,7 +231,13 @@ class JobWorker(RunningJob):
             take, self._idleness(), self.storage.in_flight()
         )
         self._is_asking = True
-        self.link.call(lambda: self.server.exchange(exchange), self._answered)
+        call: Callable[[], Reply] = partial(self.server.exchange, exchange)
+        if self._cookies is not None:
+            call = self._cookies.with_exchange(exchange)
+        self.link.call(call, self._answered)
+
+    def _wait_at_end(self, call: Callable[[], T]) -> T:
+        return self.link.call_and_wait(call, _WAIT_AT_END)
 
     def _idleness(self) -> str:
         """Return whether the worker has nothing to do, as an exchange says it."""
@@ -254,6 +276,8 @@ class JobWorker(RunningJob):
     def _go_by(self, answer: Reply) -> bool:
         job = self.job
         own = self._own
+        if self._cookies is not None:  # before requests of new sites are handed out
+            self._cookies.take()
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
         arrived = job.take_answer(answer)
@@ -344,6 +368,12 @@ class JobWorker(RunningJob):
     def _say_the_rest(self) -> StorageError | None:
         """Report all that is left, while the crawl waits; return why that failed."""
         ends_at = self.clock.now() + _WAIT_AT_END
+        is_finished = self._has_ended and self._outcome == "finished"
+        if self._cookies is not None and not is_finished:
+            try:
+                self._cookies.say_the_rest(self._wait_at_end)
+            except StorageError as error:
+                return error
         while self.job.uncommitted:
             exchange = partial(self.server.exchange, self.job.next_exchange(0, ""))
             left = max(0.1, ends_at - self.clock.now())

@@ -90,6 +90,11 @@ class Deliveries:
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]
 
+    def take_one(self, number: int) -> str:
+        """Take a certain one out of its turn; return its line."""
+        self.waiting.remove(number)
+        return self.lines.pop(number)
+
     def keep(self, in_flight: set[int]) -> None:
         self.in_flight = in_flight
         self._store.put_state(CLAIMED, json.dumps(list(in_flight)).encode())

@@ -18,15 +18,17 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.job import feeds, salvage
+from scrapy_mandelbot.job.cookies import JobCookies, watch_cookies
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
 from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
+from scrapy_mandelbot.job.unacked import exception_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
+    from scrapy_mandelbot.job.start_requests import SkippedStarts
     from scrapy_mandelbot.job.unacked import Unacked
 
     Seconds = Callable[[], float]
@@ -88,6 +91,11 @@ class Job(RunningJob):
         # lines.
         self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
+        self._goes_on = False  # whether the previous run did not finish
+        self._cookies: JobCookies | None = None
+        # Numbers of a previous run's requests of start() that this run's yielded, too.
+        self._met_starts: set[int] = set()
+        self._load_line: Callable[[str], None] = lambda _: None
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
@@ -110,13 +118,13 @@ class Job(RunningJob):
                 f" {error}"
             ) from error
         has_run = bool(self.store.last_of_former_run or files)
-        goes_on = has_run and not self.store.get_state(_FINISHED)
+        self._goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler,
             self.folder,
             files,
             is_synced=self._is_synced,
-            goes_on=goes_on,
+            goes_on=self._goes_on,
         )
         self.store.is_clean = False
         self._crawler.signals.connect(
@@ -147,6 +155,15 @@ class Job(RunningJob):
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
+    def resume(self, load: Callable[[str], None]) -> None:
+        """Restore what is stored beside requests; `load` adds a line to the queue."""
+        self._load_line = load
+        self.sites.restore(self.storage)
+        self.cookie_watch = watch_cookies(self._crawler)
+        if self.cookie_watch is not None:
+            self._cookies = JobCookies(self, self.cookie_watch)
+            self._cookies.restore()
+
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
@@ -156,13 +173,26 @@ class Job(RunningJob):
             return True  # its fingerprint says
         try:
             number = self.storage.number_of(request)
-            if not parent.gave_before(number, self.store.children_left):
-                return True
+            if parent is self.own_start:
+                is_new = not self._has_start(request, number)
+            else:
+                is_new = not parent.gave_before(number, self.store.children_left)
         except StorageError as error:
             self.failed(error)
             return True
-        self._emit(events.JOB_PASSED_OVER)
-        return False
+        if not is_new:
+            self._emit(events.JOB_PASSED_OVER)
+        return is_new
+
+    def will_filter(self, request: Request, skipped: SkippedStarts) -> bool:
+        if request.dont_filter or not self._goes_on:
+            return False
+        try:
+            is_seen = self.storage.has_seen(request)
+        except StorageError as error:
+            self.failed(error)
+            return False
+        return skipped.filters(self.storage.number_of(request), is_seen=is_seen)
 
     def begins(self, request: Request | None) -> None:
         one = self.unacked_of(request)
@@ -172,6 +202,31 @@ class Job(RunningJob):
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
+
+    def _has_start(self, request: Request, fingerprint: int) -> bool:
+        """Return whether the job still has this request from a previous start().
+
+        One that was in flight at a death is sent at once: others of its kind wait until
+        all else is done, but pages may depend on this one, as on a login.
+        """
+        number = self.store.waiting_start(fingerprint)
+        if number is None or number in self._met_starts:
+            return False
+        self._met_starts.add(number)
+        body = self.store.read(number)
+        if not self.storage.form.is_same(body, request):
+            return False  # as with another token
+        why = self.deliveries.aside.get(number)
+        if why is not None:  # where its callback raised, another call may do better
+            return not exception_of(why)
+        if number not in self.deliveries.waiting:
+            return True
+        line = self.deliveries.take_one(number)
+        if self.storage.bring_back(line, number, body) is None:
+            return False
+        self._load_line(line)
+        engine.wake(self._crawler)
+        return True
 
     # Called by the scheduler.
 
@@ -200,7 +255,8 @@ class Job(RunningJob):
             reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
         )
         if is_done:  # start() is asked again by the next run
-            self.store.forget_children(self.start.number or 0)
+            self.store.forget_children(START)
+            self.store.forget_children(OWN_START)
         if is_done and self._is_salvaged:
             self.store.put_state(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
@@ -209,6 +265,8 @@ class Job(RunningJob):
         self.store.is_clean = True
         self.deliveries.write_aside()
         self._state.save(is_last=True)
+        if self._cookies is not None:
+            self._cookies.close(is_finished=self._feeds.has_finished)
         error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
             self.end_not_saved(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeGuard
 from zlib import crc32
@@ -36,6 +36,7 @@ _SCHEMA = f"""
     CREATE TABLE seen (fingerprint INTEGER PRIMARY KEY);
     CREATE TABLE fresh (number INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL);
     -- What start() (parent 0) and callbacks that have not ended gave with dont_filter.
+    -- For a spider's own start() (parent -2), times is the number of the last request.
     CREATE TABLE children (
         parent INTEGER NOT NULL,
         fingerprint INTEGER NOT NULL,
@@ -62,6 +63,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
     `is_synced`: a commit is on the disk when it returns, and survives a power cut.
     """
+    make_private(path)
     with as_ours():
         return open_file(
             path,
@@ -71,6 +73,19 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
             is_synced=is_synced,
             page_size=PAGE,
         )
+
+
+def make_private(path: Path) -> None:
+    """Let nobody but the crawl's user read the file: it holds cookies.
+
+    SQLite gives its log the same permissions.
+    """
+    with suppress(OSError):
+        path.touch(mode=0o600)
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            part = path.with_name(path.name + suffix)
+            part.chmod(part.stat().st_mode & 0o700)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:

@@ -38,7 +38,7 @@ class JobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._job.take_over(self._queue.push)
-        self._job.sites.restore(self._storage)
+        self._job.resume(self._queue.load)
 
     def close(self, reason: str) -> None:
         if self._is_open:

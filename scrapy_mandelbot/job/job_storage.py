@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
+from scrapy_mandelbot.job.job_store import OWN_START, START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import (
     CannotWriteError,
     RequestForm,
@@ -253,7 +253,8 @@ class JobStorage(RequestStorage):
         # The rows that wait for a request in memory.
         parent = self._complaints.given_by(request)
         if parent is not None:
-            if parent.number == START or not parent.waits:  # start() is never settled
+            # start() is never settled
+            if parent.number in {START, OWN_START} or not parent.waits:
                 return ()
             if parent.number is None:
                 return parent.rows

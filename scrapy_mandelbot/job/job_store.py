@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-START = 0  # the parent number of ``start()``; no request has it
+# Parent numbers that no request has: Scrapy's default ``start()``, and a spider's own.
+START = 0
+OWN_START = -2
 
 
 class StorageError(Exception):

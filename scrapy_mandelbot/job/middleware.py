@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.start_requests import ScrapysStart, SkippedStarts
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -38,6 +39,7 @@ class JobMiddleware:
         if job is None:
             raise NotConfigured
         self._job = job
+        self._scrapys_start = ScrapysStart(crawler.spider)
         for one in crawler.extensions.middlewares:
             if (
                 isinstance(one, SpiderState)
@@ -54,15 +56,28 @@ class JobMiddleware:
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Skip what start() yielded in a run that did not finish."""
-        passed_over = 0
-        async for output in start:
-            if self._is_new(self._job.start, output):
-                yield output
-                continue
-            passed_over += 1
-            if not passed_over % _WITHOUT_A_TURN:
-                await _next_turn(self._job.clock)
+        """Skip start requests that the job has; see :mod:`~.start_requests`."""
+        skipped = SkippedStarts()
+        try:
+            async for output in start:
+                if not isinstance(output, Request) or self._is_to_be_sent(
+                    output, skipped
+                ):
+                    yield output
+                elif not skipped.count % _WITHOUT_A_TURN:
+                    await _next_turn(self._job.clock)
+        finally:
+            self._job.skipped(skipped)
+
+    def _is_to_be_sent(self, request: Request, skipped: SkippedStarts) -> bool:
+        job = self._job
+        parent = job.start if self._scrapys_start.yields(request) else job.own_start
+        if not job.gives(parent, request):
+            skipped.add(request)
+            return False
+        if job.will_filter(request, skipped):
+            skipped.add(request)
+        return True
 
     def process_spider_input(self, response: Response) -> None:
         """Save that the callback is about to run: it may kill the process."""

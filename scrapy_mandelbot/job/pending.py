@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import name_seed
+from scrapy_mandelbot.job.job_store import OWN_START
 
 _FIRST = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"
@@ -29,6 +30,11 @@ _COUNT_CHILD = (
     " ON CONFLICT (parent, fingerprint) DO UPDATE SET times = times + excluded.times"
 )
 MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of its way
+
+
+# Of most lines, of which a job may have a million; replaced before anything is added.
+_NO_ROWS: set[int] = set()
+_NO_FRESH: list[tuple[tuple[int, int, int], int]] = []
 
 
 class LineIndex:
@@ -52,20 +58,34 @@ class LineIndex:
         self.rows = in_file  # how many it has in all, those that are claimed too
         self.waiting = in_file  # how many may be claimed
         # rows in the file that stand here, and may not be claimed
-        self.hidden: set[int] = set()
-        self.fresh: list[tuple[tuple[int, int, int], int]] = []
-        """A heap of rows that are not written: place and number."""
+        self.hidden = _NO_ROWS
+        # a heap of rows that are not written: place and number
+        self.fresh = _NO_FRESH
         # rows up to here are claimed; None: look
         self._passed: tuple[int, int, int] | None = None
 
     def add(self, row: RequestRow) -> None:
+        if not self.fresh:
+            self.fresh = []
         heappush(self.fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
     def written(self) -> None:
-        self.fresh.clear()
+        self.fresh = _NO_FRESH
         self._passed = None
+
+    def hide(self, number: int) -> None:
+        """Step over a row in the file from now on."""
+        if not self.hidden:
+            self.hidden = set()
+        self.hidden.add(number)
+
+    def unhide(self, number: int) -> None:
+        """Forget a row that is no longer in the file, or that may be claimed again."""
+        self.hidden.discard(number)
+        if not self.hidden:
+            self.hidden = _NO_ROWS
 
     def first_in_file(
         self, database: sqlite3.Connection
@@ -88,7 +108,7 @@ class LineIndex:
 
     def take_in_file(self, number: int) -> bool:
         """Claim a row; return whether it must move out of the way of the next claim."""
-        self.hidden.add(number)
+        self.hide(number)
         self.in_file -= 1
         self.waiting -= 1
         return len(self.hidden) > MOST_HIDDEN
@@ -120,6 +140,8 @@ class Pending:
     """By parent, how many times it gave a fingerprint."""
     parents_gone: set[int] = field(default_factory=set)
     """Whose children are to be forgotten, before others are written."""
+    own_starts: dict[int, int] = field(default_factory=dict)
+    """By fingerprint, the numbers of what a spider's own start() gave."""
     state: dict[str, bytes | None] = field(default_factory=dict)
     size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
@@ -130,6 +152,7 @@ class Pending:
             self.aside,
             self.lines,
             self.lines_gone,
+            self.own_starts,
         ]
         parts += self.parents_gone, self.state, *self.children.values()
         return sum(map(len, parts))
@@ -161,6 +184,10 @@ class Pending:
             ),
             ("DELETE FROM children WHERE parent = ?", [*zip(self.parents_gone)]),
             (_COUNT_CHILD, children),
+            (
+                "INSERT OR REPLACE INTO children VALUES (?, ?, ?)",
+                [(OWN_START, *one) for one in self.own_starts.items()],
+            ),
             (
                 "DELETE FROM state WHERE name = ?",
                 [*zip(self.state.keys() - dict(written))],

@@ -73,7 +73,7 @@ class _PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not plain")
 
 
-def _dump_plain(value: object) -> bytes:
+def dump_plain(value: object) -> bytes:
     written = io.BytesIO()
     _PlainPickler(written, pickle.HIGHEST_PROTOCOL).dump(value)
     return written.getvalue()
@@ -96,7 +96,7 @@ class RequestForm:
 
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
         self.spider = spider
-        self.dump: Callable[[Any], bytes] = _dump_plain
+        self.dump: Callable[[Any], bytes] = dump_plain
         self.load: Callable[[bytes], Any] = load_plain
         if pickles:
             self.dump = partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL)
@@ -133,6 +133,14 @@ class RequestForm:
                 # callback.
                 raise ValueError(f"{type(self.spider).__name__} has no parse()")
         return request
+
+    def is_same(self, body: bytes, request: Request) -> bool:
+        """Return whether a stored request can be read, and equals another one."""
+        try:
+            self.read(body)
+            return bool(self.load(body) == self.load(self.write(request)))
+        except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
+            return False
 
     def shown(self, body: bytes, otherwise: str) -> str:
         """Return a request as the log names it, or `otherwise` if it cannot be read."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job_store import START, StorageError
+from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.unacked import Unacked
 from scrapy_mandelbot.settings.values import fail_cleanly
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_mandelbot.job.cookies import CookieWatch
     from scrapy_mandelbot.job.job_storage import JobStorage
+    from scrapy_mandelbot.job.start_requests import SkippedStarts
 
 
 logger = logging.getLogger(__name__)
@@ -42,7 +45,10 @@ class RunningJob(ABC):
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
         self._emit = self._crawl.events.emit
-        self.start = Unacked(START)  # stands for start() as a parent
+        # They stand for start() as a parent: Scrapy's default, and the spider's own.
+        self.start = Unacked(START)
+        self.own_start = Unacked(OWN_START)
+        self.cookie_watch: CookieWatch | None = None  # made with the queue
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         # returns the parent of a new request; None: unknown
         self.given_by = self._given.get
@@ -95,10 +101,22 @@ class RunningJob(ABC):
 
     def acknowledged(self, request: Request) -> None:
         try:
+            if self.cookie_watch is not None:
+                self.cookie_watch.touched(request)
             if self.storage.acknowledged(request):
                 self.save_soon()
         except Exception as error:  # noqa: BLE001 -- an error of ours
             self.erred(f"Error while {request} was settled", error)
+
+    def will_filter(self, request: Request, skipped: SkippedStarts) -> bool:  # noqa: ARG002 -- of a job in a file
+        """Return whether an earlier run has sent a start request that is filtered."""
+        return False
+
+    def skipped(self, starts: SkippedStarts) -> None:
+        """Report the requests of start() that this run does not send."""
+        if starts.count:
+            requests = counted(starts.count, "request")
+            self._emit(events.JOB_START_SKIPPED, requests=requests, named=str(starts))
 
     @abstractmethod
     def begin(self, spider: Spider) -> JobStorage:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.scheduling.round_robin import QueueParts
+from scrapy_mandelbot.scheduling.round_robin import PAST_PAUSES, QueueParts
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, StoredJob
@@ -90,7 +90,8 @@ def site_of_line(name: str) -> str:
 
 def section_of_line(name: str) -> str:
     """Return the section with which a line was set aside; empty: it was not."""
-    return QueueParts.of(name).section
+    section = QueueParts.of(name).section
+    return "" if section == PAST_PAUSES else section
 
 
 # state: when it was last written, in seconds since the epoch

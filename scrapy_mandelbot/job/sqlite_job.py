@@ -24,7 +24,7 @@ from scrapy_mandelbot.job.job_file import (
     read_state,
     read_states,
 )
-from scrapy_mandelbot.job.job_store import StoredRequest
+from scrapy_mandelbot.job.job_store import OWN_START, StoredRequest
 from scrapy_mandelbot.job.pending import LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
@@ -111,6 +111,10 @@ class SqliteJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
+        if parent == OWN_START:  # the next run asks which of them the job has
+            number = self.push(line, place, body)
+            self._pending.own_starts[fingerprint] = number
+            return number
         children = self._pending.children.setdefault(parent, {})
         children[fingerprint] = children.get(fingerprint, 0) + 1
         return self.push(line, place, body)
@@ -207,8 +211,26 @@ class SqliteJob:
         with as_ours():
             yield from self.database.execute(query, (parent,))
 
+    def waiting_start(self, fingerprint: int) -> int | None:
+        """Return the number of a request that start() yielded in a previous run.
+
+        None: the job does not have it any more.
+        """
+        query = (
+            "SELECT times FROM children JOIN requests ON number = times"
+            " WHERE parent = ? AND fingerprint = ?"
+        )
+        with as_ours():
+            row = self.database.execute(query, (OWN_START, fingerprint)).fetchone()
+        number = None if row is None else int(row[0])
+        if number is None or number > self.last_of_former_run:
+            return None
+        return None if number in self._pending.gone else number
+
     def forget_children(self, parent: int) -> None:
         self._pending.children.pop(parent, None)
+        if parent == OWN_START:
+            self._pending.own_starts.clear()
         if parent in self._parents or parent <= self.last_of_former_run:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
@@ -317,14 +339,14 @@ class SqliteJob:
         pending = self._pending
         self._pending = Pending()
         for number in pending.gone:
-            self._out.pop(number).hidden.discard(number)
+            self._out.pop(number).unhide(number)
         for number in pending.aside:
-            self._out[number].hidden.discard(number)
+            self._out[number].unhide(number)
         for line in set(self._unwritten.values()):
             line.written()
         for number, line in self._unwritten.items():
             if number in self._claimed:
-                line.hidden.add(number)
+                line.hide(number)
                 self._out[number] = line
             else:
                 line.in_file += 1

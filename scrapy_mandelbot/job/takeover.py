@@ -8,8 +8,10 @@ import marshal
 import mmap
 import pickle
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -32,6 +34,7 @@ _QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end 
 # octets of a length, and of the number of records at the begin of a LIFO queue
 _SIZE = 4
 _TORN = 100_000  # octets at an end that may be a part of a record
+_SQLITE = b"SQLite format 3\0"  # how a file of SQLite begins
 _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 
 
@@ -55,9 +58,11 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
         try:
             if path.is_dir():
                 yield from _read_first_first(path, left)
+            elif _is_sqlite(path):
+                yield from _read_sqlite(path)
             else:
                 yield from _read_last_first(path, left)
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, sqlite3.Error) as error:
             left.unreadable.append(f"{path} ({error})")
 
 
@@ -90,6 +95,21 @@ def read_seen(path: Path) -> Iterator[bytes]:
             fingerprint = file.read(int.from_bytes(size, "big"))
             if len(fingerprint) == int.from_bytes(size, "big"):
                 yield fingerprint
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _read_sqlite(path: Path) -> Iterator[bytes]:
+    """Read a queue of Scrapy 2.19 or newer: its rows are numbered as they were pushed.
+
+    SQLite undoes what a kill has interrupted, in a file beside it.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for (item,) in database.execute("SELECT item FROM queue ORDER BY id"):
+            yield bytes(item)
 
 
 def _read_last_first(path: Path, left: ScrapyJobDir) -> Iterator[bytes]:

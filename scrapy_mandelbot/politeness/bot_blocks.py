@@ -37,10 +37,12 @@ class BotBlockDetector:
         """
         if len(self._all) < _TURNED_AWAY:
             self._all[fingerprint] = place_of(url)
-        if is_marked and (path := self._refusing(list(paths_around(url)), fingerprint)):
-            return path
-        is_all = len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
-        if was_well and is_all:
+        if is_marked:
+            path = self._refusing(list(paths_around(url)), fingerprint)
+            if path is not None:
+                return path
+        places = set(self._all.values())
+        if was_well and len(self._all) >= _BARE and len(places) >= _PLACES:
             return SITE_PATH
         return None
 

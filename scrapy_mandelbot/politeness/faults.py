@@ -192,7 +192,8 @@ class Faults:
 
     def is_hopeless(self, path: str) -> bool:
         """Return whether a run does not end later for the section with this path."""
-        return self.is_over(path) or (path in self.aside and self.aside[path].robots)
+        section = self.aside.get(path)
+        return section is not None and (section.robots or section.is_over())
 
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether the request's section was refused since its last good answer.
@@ -216,7 +217,8 @@ class Faults:
 
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section that is not known yet."""
-        if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
+        is_known = left.section in self._sections
+        if not is_known and len(self._sections) < MOST_SECTIONS:
             section = Section(left.section, self.good_at)
             self._sections[left.section] = section
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
@@ -306,27 +308,28 @@ class Faults:
     ) -> RefusedUrl:
         """Note a refusal. Returns what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
+        policy = self._policy.of_a_part
         if section is None:
             self._suspect(flight, fingerprint)
-            is_well = self.good_at > one.first_sent
-            one.is_alone = (
-                one.times > 1
-                and self._share ** (one.times - 1) <= BY_CHANCE
-                and is_well
-            )
+            one.is_alone = self._is_alone(one)
             one.may_go_at = 0.0
-            if one.times > 1:
-                # the first one was its site's business
+            if one.times > 1:  # the first time was its site's business
                 step = one.times - 2 if one.is_alone else 0
-                one.may_go_at = refusal.now + self._policy.of_a_part.pause(
-                    step, refusal
-                )
-            self._refused += not one.is_alone
-        flight.is_refused_alone = (
-            one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
-        )
-        flight.not_before = one.may_go_at if one.is_alone else 0.0
+                one.may_go_at = refusal.now + policy.pause(step, refusal)
+            if not one.is_alone:
+                self._refused += 1
+        flight.is_refused_alone = False
+        flight.not_before = 0.0
+        if one.is_alone:
+            flight.is_refused_alone = one.times - 2 >= policy.tries
+            flight.not_before = one.may_go_at
         return one
+
+    def _is_alone(self, one: RefusedUrl) -> bool:
+        """Return whether a page is to blame: others are well, and it was no chance."""
+        if one.times < 2 or self.good_at <= one.first_sent:  # noqa: PLR2004 -- again
+            return False
+        return self._share ** (one.times - 1) <= BY_CHANCE
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
@@ -375,17 +378,16 @@ class Faults:
                     return
                 section = Section(path, self.good_at)
                 self._sections[path] = section
-            if flight.tick > section.good_at and len(section.refused) < _COUNTED:
+            is_new = flight.tick > section.good_at
+            if is_new and len(section.refused) < _COUNTED:
                 section.refused[fingerprint] = flight.sent_at
                 section.refused_at = max(section.refused_at, flight.tick)
 
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
-        return (
-            pages >= _SUSPICIOUS
-            and self.good_at > section.refused_at
-            and share**pages <= BY_CHANCE
-        )
+        if pages < _SUSPICIOUS or self.good_at <= section.refused_at:
+            return False
+        return share**pages <= BY_CHANCE
 
     def _forget_one(self) -> bool:
         for section in self._sections.values():

@@ -77,7 +77,11 @@ class _Run(NamedTuple):
         width = len(self.numbers) // (self.refused + _LEVELS) // 2
         if 0 <= place < width:
             return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
-        return 0.0 if kind else 2.0 * _LONGEST * RATES[number] if place < 0 else 1.0
+        if kind != _PEAK:
+            return 0.0
+        if place < 0:
+            return 2.0 * _LONGEST * RATES[number]
+        return 1.0
 
 
 class LimitEstimator:

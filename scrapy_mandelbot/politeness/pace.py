@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import floor, inf, isfinite
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Pace:
     @cached_property
     def is_free(self) -> bool:
         """Whether it asks for nothing."""
-        return not (self.visits or self.by_fetch_time or self.window) and all(
-            delay <= 0 for _, _, delay in self._day
-        )
+        if self.visits or self.by_fetch_time or self.window:
+            return False
+        return all(delay <= 0 for _, _, delay in self._day)
 
     @property
     def visits_text(self) -> str:
@@ -106,7 +106,9 @@ class Pace:
     def is_free_at(self, now: float) -> bool:
         """Return whether any number of requests may be sent now."""
         second = now % _DAY
-        return not (self.by_fetch_time or self.window) and any(
+        if self.by_fetch_time or self.window:
+            return False
+        return any(
             start <= second < end and delay <= 0 for start, end, delay in self._day
         )
 
@@ -121,7 +123,7 @@ class Pace:
         # Of several rates for the same time the slowest counts.
         slowest = {
             rate.window: rate.delay
-            for rate in sorted(self.rates, key=lambda r: r.delay)
+            for rate in sorted(self.rates, key=attrgetter("delay"))
         }
         always = slowest.pop(None, 0.0)
         if not slowest and not self.visits:
@@ -196,7 +198,7 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from mandelbot.robotstxt.times import READERS
+    from mandelbot.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
 
     return sorted(
         number

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
+_STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
@@ -118,6 +119,7 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
 }
 """By state and fact: the next state, and the effect. ``docs/pauses.rst`` shows it."""
 _KEEPS_PROBE = frozenset({Fact.SENT, Fact.ASKS_FOR_LONGER})
+_PASSABLE = frozenset({PauseState.OPEN, PauseState.RECOVERING})
 
 
 class Pause:
@@ -131,6 +133,7 @@ class Pause:
         "_own_until",
         "backoff",
         "final_attempts",
+        "late_probes",
         "opened_at",
         "policy",
         "probe",
@@ -162,6 +165,8 @@ class Pause:
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
         self.reason = ""
+        self.late_probes = 0
+        """How many requests running were the probe, and took too long."""
         self.probe: Flight | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
@@ -213,7 +218,7 @@ class Pause:
     @property
     def is_passable(self) -> bool:
         """Whether requests are sent, be it at the rate of a recovery."""
-        return self.state is PauseState.OPEN or self.state is PauseState.RECOVERING
+        return self.state in _PASSABLE
 
     @property
     def is_given_up(self) -> bool:
@@ -294,6 +299,7 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
+            self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
             self.final_attempts = 0
@@ -336,8 +342,9 @@ class Pause:
         if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
-            self.rate_control = RateControl(recent := tuple(recent))
-            self._is_outage = len(recent) >= _WELL
+            good = tuple(recent)
+            self.rate_control = RateControl(good)
+            self._is_outage = len(good) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
         if not is_probe:
@@ -413,6 +420,7 @@ class Pause:
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
+        self.late_probes = 0
         if seconds is None or refusal.retry_after is not None:
             seconds = self.policy.pause(self.backoff.step, refusal)
         if refusal.retry_after is None and self.rate_control is not None:
@@ -432,6 +440,10 @@ class Pause:
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
+        if not refusal.is_counted:
+            self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
+            self._stay_away(refusal)
+            return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self.policy.tries:
             if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
                 self._probe_sooner(refusal)

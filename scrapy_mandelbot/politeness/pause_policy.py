@@ -126,6 +126,8 @@ class Refusal(NamedTuple):
     """Of an answer that may be meant for robots: whether it has the marks of that."""
     is_outage: bool = False
     """Whether it is a 503 that names no time."""
+    is_counted: bool = True
+    """False: no site answers, and this one is not to blame."""
 
 
 @dataclass(frozen=True)

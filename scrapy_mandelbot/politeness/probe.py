@@ -6,15 +6,22 @@ failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.faults import sections_of
 from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
+
+PROBE_IS_LATE = 10.0
+"""Seconds, or three times the site's last answer, for which a site waits for a probe.
+"""
+_DOUBLED = 5  # so often, as more and more requests are out
 
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
@@ -47,6 +54,27 @@ def may_ask_again(site: Site) -> bool:
     if counts or site.pause.final_attempts:
         return False
     return bool(site.well_url)
+
+
+def pauses_of(site: Site) -> Iterator[Pause]:
+    """Yield the pause of a site, and those of its sections."""
+    yield site.pause
+    for section in site.faults.aside.values():
+        if section.pause is not None:
+            yield section.pause
+
+
+def late_at(site: Site, pause: Pause) -> float:
+    """Return when another request may be the probe; ``inf``: there is no probe.
+
+    A probe may be a large file, or stay with a component of the project.
+    """
+    if pause.probe is None:
+        return inf
+    usual = site.well_way[1] or {}
+    seconds: float = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
+    doubled: float = 2.0 ** min(pause.late_probes, _DOUBLED)
+    return pause.probe.sent_at + seconds * doubled
 
 
 def refused_longest_ago(

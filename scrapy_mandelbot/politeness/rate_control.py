@@ -267,7 +267,7 @@ class RateControl:
             self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
 
     def _is_chance(self, reading: Reading, *, is_short: bool) -> bool:
-        """Return whether the pauses so far were chance, as far as the last was short."""
+        """Return whether the pauses so far, and this short one, were chance."""
         is_unlikely = reading.evidence < _IS_LIMIT
         return is_short and is_unlikely and self._pauses > CONCLUSIVE
 

@@ -129,7 +129,7 @@ class Site:
 
     # When may a request go?
 
-    def decide(  # noqa: PLR0911 -- early returns
+    def decide(
         self, now: float, flight: Flight | None = None, section: str = ""
     ) -> Decision:
         """Decide on a request: on the next of the queue, or on one that has left it.
@@ -137,33 +137,54 @@ class Site:
         Changes nothing. `section`: the path of the section that is set aside with the
         next one.
         """
-        heeds_pauses = flight is None or flight.keeps_pauses
-        if flight is not None and heeds_pauses and flight.not_before > now:
-            return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
-        if self.is_plain:
-            return GO
         if flight is None:
-            if (self.pause.is_given_up and self.scout is None) or self.faults.is_over(
-                section
-            ):
-                return NEVER
-            due = max(self.pause_due(now), self.faults.due(section, now))
-            if due > now:
-                return Decision(Wait.PAUSE, due)
-            if self.scout is not None:
-                return Decision(Wait.RULES, inf)
-        elif heeds_pauses:
-            if self.is_given_up_for(flight, flight.fingerprint or b""):
-                return NEVER
-            # The queue takes back what it handed out.
-            is_late = flight.is_from_queue or self.pause.due(now) > now
-            if self.held_until > now or (is_late and self._is_shut_for(flight)):
-                return Decision(Wait.PAUSE, self.pause_due(now))
-        has_turn = flight is not None and self.pacer.has_turn(flight, now)
-        due = now if has_turn else self.pacer.due(now)
+            decision = self._decide_on_next(now, section)
+        elif flight.keeps_pauses:
+            decision = self._decide_on_flight(now, flight)
+        else:
+            decision = GO  # only its turn counts
+        if decision is not GO or self.is_plain:
+            return decision
+        if flight is not None and self.pacer.has_turn(flight, now):
+            return GO
+        due = self.pacer.due(now)
         if due <= now:
             return GO
         return Decision(Wait.TURN, due)
+
+    def _decide_on_next(self, now: float, section: str) -> Decision:
+        """Decide on the next request of the queue, its turn apart."""
+        if self.is_plain:
+            return GO
+        # A scout finds out by itself that its site is given up.
+        is_given_up = self.pause.is_given_up and self.scout is None
+        if is_given_up or self.faults.is_over(section):
+            return NEVER
+        due = max(self.pause_due(now), self.faults.due(section, now))
+        if due > now:
+            return Decision(Wait.PAUSE, due)
+        if self.scout is not None:
+            return Decision(Wait.RULES, inf)
+        return GO
+
+    def _decide_on_flight(self, now: float, flight: Flight) -> Decision:
+        """Decide on a request that has left the queue or never was in it."""
+        if flight.not_before > now:
+            return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
+        if self.is_plain:
+            return GO
+        if self.is_given_up_for(flight, flight.fingerprint or b""):
+            return NEVER
+        if self.held_until > now or self._is_late(now, flight):
+            return Decision(Wait.PAUSE, self.pause_due(now))
+        return GO
+
+    def _is_late(self, now: float, flight: Flight) -> bool:
+        """Return whether the site was paused since the request was handed out."""
+        # The queue takes back what it handed out, also if a probe may go by now.
+        if flight.is_from_queue or self.pause.due(now) > now:
+            return self._is_shut_for(flight)
+        return False
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out.
@@ -183,8 +204,9 @@ class Site:
         """
         if self.is_plain:
             return False
-        is_visited = self.held_until <= now and self.pacer.shut_since is None
-        return not is_visited or not self.pause.is_passable
+        if self.held_until > now or self.pacer.shut_since is not None:
+            return True
+        return not self.pause.is_passable
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
@@ -229,7 +251,8 @@ class Site:
             self.pacer.let_pass(flight)
         if self.has_refused:
             self.faults.let_pass(flight, now)
-        self.pause.let_pass(flight, now)
+        if flight.keeps_pauses:
+            self.pause.let_pass(flight, now)
         self.recheck()
 
     def let_pass(self, flight: Flight, now: float) -> None:
@@ -336,13 +359,16 @@ class Site:
         pause = self._own_pause()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
-        if (section is None and not url.is_alone) or refusal.retry_after is not None:
+        # A part is to blame; but a time that is named is one for the whole site.
+        is_of_a_part = section is not None or url.is_alone
+        if refusal.retry_after is not None or not is_of_a_part:
+            recent = self._recent or ()
             effect = pause.refused(
-                flight, refusal, self._recent or (), has_served=self.has_answered
+                flight, refusal, recent, has_served=self.has_answered
             )
         else:
-            effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
+            effect = PauseEffect.SET_ASIDE if section is None else None
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
@@ -496,9 +522,12 @@ class Site:
         """Return its state, as text."""
         if self.pacer.shut_since is not None:
             return f"outside of {self.pacer.pace.visits_text}"
-        words = [] if self.pause is Pause.NONE else [self.pause.as_text()]
+        words = []
+        if self.pause is not Pause.NONE:
+            words.append(self.pause.as_text())
         if self.held_until > now:
-            end = "resumed" if self.held_until == inf else clock_time(self.held_until)
+            is_endless = self.held_until == inf
+            end = "resumed" if is_endless else clock_time(self.held_until)
             words.append(f"held until {end}")
         if self.scout is not None:
             words.append("its rules are being found out")
@@ -526,10 +555,7 @@ class Site:
 
     def recheck(self) -> None:
         """Decide anew whether anything holds its requests back: a part has changed."""
-        self.is_plain = (
-            self.scout is None
-            and self.pause.is_open
-            and self.held_until == -inf
-            and self.pacer.is_free
-            and not self.faults.aside
-        )
+        if self.scout is not None or self.held_until > -inf or self.faults.aside:
+            self.is_plain = False
+        else:
+            self.is_plain = self.pause.is_open and self.pacer.is_free

@@ -67,6 +67,7 @@ METRICS = (
     Metric(
         "mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"
     ),
+    Metric("mandelbot.network.down", "1", "1: no site answers.", "up-down"),
     Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
     Metric(
         "mandelbot.run.ended",

@@ -133,6 +133,8 @@ class CrawlMetrics(CrawlExtension):
         found = yield from measuring(self._record, self._labels, now, sites, elsewhere)
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
+        is_down = int(self._crawl.throttle.network.is_down(now))
+        found["mandelbot.network.down"].append(Measurement(is_down, {}))
         self.measured = found
 
     def _on_event(self, name: str, value: str, values: Mapping[str, Any]) -> None:

@@ -117,6 +117,8 @@ class CrawlStatus:
     """
     elsewhere: int = 0
     """Requests in a third-party scheduler, whose sites are unknown."""
+    no_answer_since: datetime | None = None
+    """Since when no site answers: the network may be down; None: sites answer."""
 
     def __str__(self) -> str:
         return f"{clock_time(self.at)}: {self.as_text()}\n\n{self.table()}".rstrip()
@@ -156,7 +158,11 @@ class CrawlStatus:
         first = self.next
         until = None if first is None else first.until
         site = "" if first is None else first.site
-        return in_one_line(self.by_reason, self.waiting, until, site, self.at)
+        line = in_one_line(self.by_reason, self.waiting, until, site, self.at)
+        if self.no_answer_since is None:
+            return line
+        since = _time_of_day(self.no_answer_since, self.at)
+        return f"No site answers since {since}: is the network up? {line}"
 
     def table(self, most: int = MOST_LISTED) -> str:
         """Return a table of at most `most` sites, and the number of the others."""
@@ -185,6 +191,11 @@ class CrawlStatus:
             "under_way": self.under_way,
             "elsewhere": self.elsewhere,
             "is_idle": self.is_idle,
+            "no_answer_since": (
+                None
+                if self.no_answer_since is None
+                else self.no_answer_since.isoformat()
+            ),
             "by_reason": {
                 str(reason): count for reason, count in self.by_reason.items()
             },

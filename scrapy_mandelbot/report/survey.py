@@ -141,7 +141,10 @@ def status(crawler: Crawler) -> CrawlStatus:
     sites = list[SiteStatus]()
     for _ in collect_sites(crawl, sites):
         pass
-    return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))
+    elsewhere = waiting_elsewhere(crawler)
+    network = crawl.throttle.network
+    since = moment(network.down_since) if network.is_down(now) else None
+    return CrawlStatus(moment(now), tuple(sites), elsewhere, since)
 
 
 def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:

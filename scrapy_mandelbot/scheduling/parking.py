@@ -116,7 +116,9 @@ class ParkingScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return whether anything is left to do."""
-        return bool(len(self.parked)) or bool(self.inner.has_pending_requests())
+        if len(self.parked):
+            return True
+        return bool(self.inner.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back, or hand it to the project's scheduler."""

@@ -23,6 +23,10 @@ _LOOK_AGAIN = 1.0  # seconds
 _MOST_RESTING = 1_000
 
 
+PAST_PAUSES = "/ dont_pause"
+"""In place of a section's path: these requests wait for no pause."""
+
+
 class QueueParts(NamedTuple):
     """What the name of a sub-queue says.
 
@@ -45,11 +49,10 @@ class QueueParts(NamedTuple):
     def of(cls, name: str) -> QueueParts:
         """Read a name."""
         site, slot, section = (*name.split(" ", 2), "", "")[:3]
-        slot = (
-            slot.replace("%20", " ").replace("%25", "%")
-            if " " in name
-            else _host_of(site)
-        )
+        if " " in name:
+            slot = slot.replace("%20", " ").replace("%25", "%")
+        else:
+            slot = _host_of(site)
         is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
         parts = cls(site, slot, section)
         is_ours = "://" in site and is_path and parts.name == name
@@ -61,14 +64,19 @@ class QueueParts(NamedTuple):
     def name(self) -> str:
         """The name of the sub-queue, from which :meth:`of` reads the parts again."""
         site, slot, section, is_ours = self
-        # as most
-        is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()
-        if not is_ours or (not section and (is_a_host or slot == _host_of(site))):
+        if not is_ours or (not section and self._is_slot_of_site()):
             return site
         word = f"{slot}".replace("%", "%25").replace(" ", "%20")
         if section:
             return f"{site} {word} {section}"
         return f"{site} {word}"
+
+    def _is_slot_of_site(self) -> bool:
+        """Return whether the slot is the one that Scrapy chooses for the site."""
+        is_host = self.site.partition("://")[2] == self.slot
+        if is_host and self.slot.replace(".", "").isalnum():
+            return True  # as most
+        return self.slot == _host_of(self.site)
 
 
 def _host_of(site: str) -> str:
@@ -220,7 +228,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
 
     def take(self, queue: SubQueue) -> None:
         """Note that a queue takes its turn: it is now the last of its download slot."""
-        if isinstance(queues := self._by_slot[queue.slot], dict):
+        queues = self._by_slot[queue.slot]
+        if isinstance(queues, dict):
             del queues[queue]
             queues[queue] = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,15 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.round_robin import (
+    PAST_PAUSES,
+    QueueParts,
+    RoundRobin,
+    SubQueue,
+)
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
 if TYPE_CHECKING:
@@ -68,9 +74,9 @@ class SiteQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
     ) -> Any:
         """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
-        queue_class: Any = (
-            cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
-        )
+        queue_class: Any = DownloaderAwarePriorityQueue
+        if Crawl.of(crawler).config.enabled:
+            queue_class = cls
         return queue_class(
             crawler,
             downstream_queue_cls,
@@ -99,9 +105,9 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = (
-            self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
-        )
+        self._at_first = inf
+        if self._crawl.config.recovers:
+            self._at_first = self._in_flight.AT_FIRST
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -164,13 +170,15 @@ class SiteQueue:
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
         queue = self._round_robin.get((name, slot, ""))
-        if queue is None or not queue.site.is_plain:
+        is_special = "dont_pause" in request.meta
+        if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if queue.site.dead_until < inf and queue.site.dead_until <= self._crawl.now():
+        if not queue.site.is_plain and queue.site.dead_until <= self._crawl.now():
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
-            if until := self._waits_until(queue, request, not_before, has_come=True):
+            until = self._waits_until(queue, request, not_before, has_come=True)
+            if until:
                 self._delay(_Delayed(queue, request), until)
                 queue.site.tally.taken += 1
                 return
@@ -184,23 +192,25 @@ class SiteQueue:
         if not queue.has_joined:
             self._round_robin.join(queue)
 
-    def pop(self) -> Request | None:
+    def pop(self) -> Request | None:  # noqa: C901 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
         if self.unloaded:
             self._load(_LOADED)
-        while (queue := self._next_queue()) is not None:
+        while True:
+            queue = self._next_queue()
+            if queue is None:
+                return None
             if queue.is_sharing:
                 self._round_robin.take(queue)
-            request = (
-                self._storage.pop(queue.name)
-                if queue.site.is_plain
-                else self._choose(queue)
-            )
+            if queue.site.is_plain:
+                request = self._storage.pop(queue.name)
+            else:
+                request = self._choose(queue)
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             if request is None:
                 if self._storage.is_tired:
-                    break
+                    return None
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
@@ -210,7 +220,6 @@ class SiteQueue:
             else:
                 queue.site.tally.taken -= 1  # it is counted anew
                 self.push(request)
-        return None
 
     def peek(self) -> Request | None:
         """Return what :meth:`pop` would return, and leave it in the queue."""
@@ -251,8 +260,10 @@ class SiteQueue:
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
             return False
-        path = section.path if (section := site.faults.of(request)) else ""
-        return self._throttle.holds_back(site, path)
+        if request.meta.get("dont_pause"):
+            return False
+        section = site.faults.of(request)
+        return self._throttle.holds_back(site, section.path if section else "")
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
@@ -267,7 +278,8 @@ class SiteQueue:
         """Yield site, section ("": none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
-            if length := self._length(queue):
+            length = self._length(queue)
+            if length:
                 yield queue.site, queue.section, length
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
@@ -288,13 +300,16 @@ class SiteQueue:
 
     def end_delays(self, site: Site) -> None:
         """Return the delayed requests of a site whose time has changed."""
-        taken = self._delayed.take(lambda one: one.queue.site is site)
+        taken = self._take_delayed(site)
         for one in taken:
             one.queue.delayed = 0
-        for one, until in [
-            (one, self._waits_until(one.queue, one.request)) for one in taken
-        ]:
+        # Before any of them is back, which would let others wait for it.
+        times = [self._waits_until(one.queue, one.request) for one in taken]
+        for one, until in zip(taken, times, strict=True):
             self._delay(one, until)
+
+    def _take_delayed(self, site: Site) -> list[_Delayed]:
+        return self._delayed.take(lambda one: one.queue.site is site)
 
     # Called by a job that workers share.
 
@@ -316,7 +331,7 @@ class SiteQueue:
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Remove a site's waiting requests. Returns its queues and delayed requests."""
         queues = tuple(self._round_robin.of(site))
-        taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
+        taken = self._take_delayed(site) if queues else []
         for queue in queues:
             if queue.has_joined:
                 self._round_robin.leave(queue)
@@ -334,24 +349,24 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        as_scout = (rules is None or rules.until <= now) and self._needs_scout(
-            request, site
-        )
+        as_scout = False
+        if rules is None or rules.until <= now:
+            as_scout = self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and self._throttle.decide(site) is not GO:
             return False
         flight = Flight(request, site)
         flight.slot = slot
+        flight.keeps_pauses = not self._is_past_pauses(queue)
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        return (
-            self._crawl.config.obey
-            and not request.meta.get("dont_obey_robotstxt")
-            and site.name.startswith("http")
-            and self._crawl.fetcher.known(site.name) is None
-        )
+        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+            return False
+        if not site.name.startswith("http"):
+            return False
+        return self._crawl.fetcher.known(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -375,8 +390,13 @@ class SiteQueue:
         self._round_robin.rest(queue)
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
-        section = site.faults.of(request) if site.has_refused else None
-        path = "" if section is None else section.path
+        path = ""
+        if site.has_refused:
+            section = site.faults.of(request)
+            if section is not None:
+                path = section.path
+        if request.meta.get("dont_pause"):
+            path = PAST_PAUSES
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(
             SubQueue(site, QueueParts(site.name, slot, path))
@@ -452,11 +472,9 @@ class SiteQueue:
                 continue
             site = queue.site
             slot = queue.slot
-            if not site.is_plain:
-                decision = self._throttle.decide(site, None, queue.section)
-                if decision is not GO:
-                    round_robin.step_out(queue, until_an_end=bool(site.awaited))
-                    continue
+            if not site.is_plain and self._decide(queue) is not GO:
+                round_robin.step_out(queue, until_an_end=bool(site.awaited))
+                continue
             activity = queue.activity
             if activity and (
                 activity >= in_flight.limits[slot]
@@ -480,17 +498,40 @@ class SiteQueue:
             return False
         return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
+    def _decide(self, queue: SubQueue) -> Decision:
+        """Decide on the next request of a sub-queue."""
+        if self._is_past_pauses(queue):
+            return self._throttle.decide_past_pauses(queue.site)
+        return self._throttle.decide(queue.site, None, queue.section)
+
+    def _is_past_pauses(self, queue: SubQueue) -> bool:
+        """Return whether the requests of a sub-queue wait for no pause now.
+
+        They wait for the rules of their site, as all others do.
+        """
+        if queue.section != PAST_PAUSES or queue.site.is_plain:
+            return False
+        name = queue.site.name
+        if not self._crawl.config.obey or not name.startswith("http"):
+            return True
+        return self._crawl.fetcher.known(name) is not None
+
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
 
         A probe is chosen among several. A request of a section set aside changes its
         sub-queue.
         """
+        if self._is_past_pauses(queue):
+            return self._storage.pop(queue.name)
         most = looked_through(queue.site)
-        request = (
-            self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
-        )
-        if request is None or queue.section or queue.site.faults.of(request) is None:
+        if most == 1:
+            request = self._storage.pop(queue.name)
+        else:
+            request = self._probe(queue, most)
+        if request is None or queue.section:
+            return request
+        if queue.site.faults.of(request) is None:
             return request
         queue.site.tally.taken -= 1
         try:
@@ -506,16 +547,15 @@ class SiteQueue:
 
         None: a health check is sent.
         """
-        site = queue.site
-        take = self._storage.take
-        of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
-            site,
-            lambda more: take(queue.name, more),
-            of,
+            queue.site,
+            partial(self._storage.take, queue.name),
+            self._crawler.request_fingerprinter.fingerprint,
             most,
             self._throttle.health_check.request,
         )
-        request = None if chosen is None else looked_at.pop(chosen)
+        request = None
+        if chosen is not None:
+            request = looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)
         return request

@@ -230,7 +230,9 @@ class Storage(RequestStorage):
             self._alone[name] = request
             self.grow(name)
             return
-        queue = self._in_memory[name] if name in self._in_memory else self._reach(name)
+        queue = self._in_memory.get(name)
+        if queue is None:
+            queue = self._reach(name)
         try:
             queue.push(request)
         except ValueError:
@@ -273,9 +275,8 @@ class Storage(RequestStorage):
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""
-        state = {
-            name: queue.close() for name, queue in self.opened.items()
-        } | self._closed
+        state = {name: queue.close() for name, queue in self.opened.items()}
+        state.update(self._closed)
         self.opened.clear()
         self._closed.clear()
         return super().close() | state
@@ -329,7 +330,8 @@ def warn_of_lost(crawler: Crawler, lost: list[Request], why: str = _UNWRITABLE) 
     """Name the requests that nothing keeps; `why` goes on after their number."""
     if lost:
         some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
-        some += ", …" if len(lost) > _NAMED else ""
+        if len(lost) > _NAMED:
+            some += ", …"
         number = counted(len(lost), "request")
         extra = {"spider": crawler.spider}
         logger.warning("Lost %s %s: %s", number, why, some, extra=extra)

@@ -149,6 +149,9 @@ class Config:
     job_pickles: bool = _setting(
         'MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True
     )
+    job_cookies: bool = _setting(
+        'MANDELBOT_JOB_OPTIONS["cookies"]', v.flag, default=True
+    )
     job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
     job_errors: str = _setting(
         'MANDELBOT_JOB_OPTIONS["errors"]', v.one_of(*v.JOB_ERRORS), "acknowledge"

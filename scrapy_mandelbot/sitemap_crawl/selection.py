@@ -145,6 +145,11 @@ def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
 _FILTERED = 50  # entries at a time
 
 
+#: The web began then: an earlier date is what a program writes that knows none, as
+#: 0001-01-01 (Go, .NET) and 1970-01-01 (the epoch of Unix).
+_FIRST_YEAR = 1990
+
+
 class SitemapReading:
     """Reads one sitemap, and leaves out what the spider does not want."""
 
@@ -197,7 +202,9 @@ class SitemapReading:
     def _is_new_enough(self, entry: SitemapEntry) -> bool:
         modified = entry.lastmod
         since = self._selection.since
-        if since is None or not modified or modified.timestamp() >= since:
+        if since is None or modified is None or modified.year < _FIRST_YEAR:
+            return True
+        if modified.timestamp() >= since:
             return True
         self.older += 1
         return False

@@ -22,6 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -41,10 +42,9 @@ ASKS_AGAIN = "_mandelbot_asks_again"
 
 def is_of_the_package(request: Request) -> bool:
     """Return whether the package sends the request for itself, as for a robots.txt."""
-    has_no_callback = request.callback is NO_CALLBACK
-    return has_no_callback and bool(
-        request.meta.get("dont_pause") or ASKS_AGAIN in request.meta
-    )
+    if request.callback is not NO_CALLBACK:
+        return False
+    return bool(request.meta.get("dont_pause")) or ASKS_AGAIN in request.meta
 
 
 class SitePausedError(IgnoreRequest):
@@ -132,26 +132,31 @@ class _SlotLimits(dict[str, float]):
 
 
 class Queue(Protocol):
-    """A queue that hands out requests, as those in flight and their sites concern it.
+    """A queue that hands out requests, as far as those in flight concern it."""
 
-    ``scheduling/site_queue.py`` says what each method does.
-    """
+    def __len__(self) -> int:
+        """Return how many requests it holds."""
 
-    def __len__(self) -> int: ...
+    def waiting(self, site: Site) -> int:
+        """Return how many requests for the site it holds."""
 
-    def waiting(self, site: Site) -> int: ...
+    def load_some(self, most: int) -> bool:
+        """Load some of what the previous run left; return whether there is more."""
 
-    def load_some(self, most: int) -> bool: ...
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield site, section ("": none) and number of requests of each sub-queue."""
 
-    def sub_queues(self) -> Iterator[tuple[Site, str, int]]: ...
+    def delayed(self) -> Iterator[tuple[Site, float]]:
+        """Yield site and time of each request that waits for its own time."""
 
-    def delayed(self) -> Iterator[tuple[Site, float]]: ...
+    def slot_changed(self, slot: str, activity: int) -> None:
+        """Note how many requests a download slot has now."""
 
-    def slot_changed(self, slot: str, activity: int) -> None: ...
+    def site_changed(self, site: Site) -> None:
+        """Note that a waiting site may be due."""
 
-    def site_changed(self, site: Site) -> None: ...
-
-    def end_delays(self, site: Site) -> None: ...
+    def end_delays(self, site: Site) -> None:
+        """Return the delayed requests of a site whose time has changed."""
 
 
 class InFlight:
@@ -258,8 +263,10 @@ class InFlight:
 
     def share_slots(self, site: Site) -> None:
         """Move a site's scout to the download slot that the site shares from now on."""
-        flight = self.get(site.scout.request) if site.scout is not None else None
-        if flight is None or self.shared_slot is None:
+        if site.scout is None or self.shared_slot is None:
+            return
+        flight = self.get(site.scout.request)
+        if flight is None:
             return
         request = flight.request
         slot = self.shared_slot(site, flight.slot)
@@ -300,8 +307,8 @@ class InFlight:
     def in_slow_start(self, site: Site) -> int:
         """Return how many requests a site may have in flight by what it has answered.
 
-        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681, section
-        3.1): nobody knows yet what its limit is.
+        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681,
+        section 3.1): nobody knows yet what its limit is.
         """
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
@@ -332,7 +339,18 @@ class InFlight:
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
+            elif self._is_late(site, flight):
+                self._lost(flight)  # another request may be the probe
+                lost = True
         return lost
+
+    def _is_late(self, site: Site, flight: Flight) -> bool:
+        """Note that a probe takes too long; return whether it does."""
+        for pause in pauses_of(site):
+            if pause.probe is flight and late_at(site, pause) <= self._now():
+                pause.late_probes += 1
+                return True
+        return False
 
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back."""
@@ -364,8 +382,10 @@ class InFlight:
     def release(self, flight: Flight) -> None:
         """Remove a request that has its answer, or never gets one."""
         self.flights.pop(flight.request, None)
+        if not flight.is_from_queue:
+            return
         slot = flight.slot
-        flights = self._in_slots.get(slot) if flight.is_from_queue else None
+        flights = self._in_slots.get(slot)
         if flights is None or flight not in flights:
             return
         flights.discard(flight)
@@ -381,11 +401,9 @@ class InFlight:
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)
-            return (
-                flight is not None
-                and flight.site is site
-                and not request.meta.get("dont_pause")
-            )
+            if flight is None or flight.site is not site:
+                return False
+            return not request.meta.get("dont_pause")
 
         count = engine.evict_waiting(
             self._crawler, site.slots or (), is_meant, SitePausedError()

@@ -51,13 +51,15 @@ class ManualControl:
         for site, section, count in chain.from_iterable(
             one.sub_queues() for one in queues
         ):
-            is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
-            if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
+            if site.pause.is_given_up or site.faults.is_hopeless(section):
                 shut += count
-                given_up += count * is_over
+                given_up += count
+            elif site.is_shut(now) or site.faults.due(section, now) > now:
+                shut += count
             else:
-                shut += min(count, delayed[site])
-                delayed[site] -= min(count, delayed[site])
+                pages = min(count, delayed[site])
+                shut += pages
+                delayed[site] -= pages
         return shut, given_up
 
     def waiting(self) -> set[Site]:
@@ -112,7 +114,7 @@ class ManualControl:
         # the store would have the others wait, and this one too
         if throttle.has_leases:
             throttle.peers.put_pause(name, None)
-        self._update(site)
+        throttle.pauses.look_again(site)
         return True
 
     def give_up_all(self, reason: str) -> None:
@@ -128,12 +130,7 @@ class ManualControl:
                     throttle.pauses.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
-            self._update(site)
-
-    def _update(self, site: Site) -> None:
-        for queue in self._throttle.in_flight.queues:
-            queue.end_delays(site)
-        self._throttle.update(site)
+            throttle.pauses.look_again(site)
 
 
 SITES_PAUSED = "sites_paused"
@@ -158,10 +155,10 @@ class IdlePolicy:
         self._now = throttle.now
         self._sends_idle = config.signals_idle
         self._fails = config.pause_idle == "fail"
-        self._closes = (
-            config.closes_unless_due_within if throttle.keeps_given_up else None
-        )
+        self._closes: float | None = None
         """Seconds; the run ends where nothing is due so soon."""
+        if throttle.keeps_given_up:
+            self._closes = config.closes_unless_due_within
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
@@ -172,23 +169,21 @@ class IdlePolicy:
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, yet may hold some."""
-        may_wait = self._throttle.sites.had_trouble  # else no request waits for a time
-        if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
+        if not self._throttle.sites.had_trouble:
+            return  # no request waits for a time
+        if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._manual_control.count_shut() if held else (0, 0)
-        only_waits = held == shut or (
-            shut and engine.scheduler_only_waits(self._crawler)
-        )
-        if not held or not only_waits:
+        if not held:
+            self._continue()
+            return
+        shut, given_up = self._manual_control.count_shut()
+        if not self._only_waits(held, shut):
             self._continue()
             return
         if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
-        is_late = (
-            self._closes is not None and self._manual_control.next_due() > self._closes
-        )
-        if is_late or (self._throttle.keeps_given_up and shut == given_up):
+        if self._leaves_the_rest(is_all_given_up=shut == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
@@ -199,6 +194,22 @@ class IdlePolicy:
                 self._throttle.timers.set(self, at, self._give_up)
         if self._sends_idle:
             self._send_idle()
+
+    def _only_waits(self, held: int, shut: int) -> bool:
+        """Return whether all requests that the scheduler holds wait for a time."""
+        if held == shut:
+            return True
+        return bool(shut) and engine.scheduler_only_waits(self._crawler)
+
+    def _leaves_the_rest(self, *, is_all_given_up: bool) -> bool:
+        """Return whether the waiting requests are left to the next run."""
+        if not self._throttle.keeps_given_up:
+            return False
+        if is_all_given_up:
+            return True
+        return (
+            self._closes is not None and self._manual_control.next_due() > self._closes
+        )
 
     def _continue(self) -> None:
         """Note that the crawl does more than wait."""

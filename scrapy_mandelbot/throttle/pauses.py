@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.outcome import Failure
+
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
 
 if TYPE_CHECKING:
-    from mandelbot.answers.outcome import Failure
     from scrapy.http import Request, Response
 
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.network import Network
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.in_flight import InFlight
@@ -45,18 +47,20 @@ class Pauses:
     def __init__(  # noqa: PLR0913 -- what a pause has to do with
         self,
         events_: Events,
+        *,
         sites: Sites,
         in_flight: InFlight,
+        network: Network,
         put_pause: Callable[[str, StoredPause | None], None],
         now: Callable[[], float],
         update: Callable[[Site], None],
-        *,
         keeps_given_up: bool,
     ) -> None:
         self._emit = events_.emit
         self._count = events_.count
         self._sites = sites
         self._in_flight = in_flight
+        self._network = network
         self._put_pause = put_pause
         self._now = now
         self._update = update
@@ -128,6 +132,10 @@ class Pauses:
         )
         # without one, the wait is our own
         named = None if response is None else retry_after
+        if response is not None:
+            self.network_answers(flight.sent_at)
+        elif self._network.is_down(now):
+            refusal = refusal._replace(is_counted=False)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
         if self.shared_limits is not None:
             self.shared_limits.refused(site, now)
@@ -164,13 +172,50 @@ class Pauses:
                 self._put_pause(site.name, kept)
         self.emit(event, site, level=level)
 
+    def network_failed(self, site: Site) -> bool:
+        """Note that a site did not answer; return whether the crawl is cut off."""
+        network = self._network
+        now = self._now()
+        if network.failed(site, now):
+            since = network.down_since
+            self._emit(events.NETWORK_DOWN, since=since, until=network.counts_at)
+        return network.is_down(now)
+
+    def network_answers(self, sent_at: float = inf) -> None:
+        """Note that a site answered; ask those at once that failed with the network.
+
+        `sent_at`: what was sent before sites failed proves nothing.
+        """
+        network = self._network
+        if sent_at <= network.failed_since:
+            return
+        since = network.down_since
+        silent = network.answered()
+        if not silent:
+            return
+        now = self._now()
+        self._emit(events.NETWORK_UP, paused_for=now - since)
+        for site in silent:
+            if site.has_answered:
+                site.pause.be_due(now)
+            elif not site.pause.is_given_up:
+                site.forget_refusals()
+            self.look_again(site)
+
+    def look_again(self, site: Site) -> None:
+        """Let requests go that wait for a pause which has changed from outside."""
+        for queue in self._in_flight.queues:
+            queue.end_delays(site)
+        self._update(site)
+
     def keeps_dead(self, failure: Failure | None) -> bool:
         """Return whether the requests of a dead host stay in the job.
 
         Not those for a name that no host has: the job would never be finished.
         """
-        is_outage = failure is not None and failure.is_outage
-        return is_outage and self._keeps_given_up
+        if failure is None or failure is Failure.NO_SUCH_HOST:
+            return False
+        return failure.is_outage and self._keeps_given_up
 
     def found_dead(self, site: Site, failure: Failure | None, until: float) -> None:
         """End the tries for a host that never answered: its requests fail, or are kept.
@@ -182,9 +227,7 @@ class Pauses:
             site.give_up("it has never answered in this run")
         else:
             site.forget_refusals()  # no request waits
-        for queue in self._in_flight.queues:
-            queue.end_delays(site)
-        self._update(site)
+        self.look_again(site)
 
     def meet_anew(self, site: Site) -> None:
         """Forget that a host is dead whose requests are kept: there is a new one."""

@@ -41,13 +41,13 @@ class Peers:
     def __init__(  # noqa: PLR0913 -- what it applies news to, and by what
         self,
         store: Store,
+        *,
         sites: Sites,
         in_flight: InFlight,
         timers: Timers[Any],
         now: Callable[[], float],
         update: Callable[[Site], None],
         emit: Callable[[events.Event, Site], None],
-        *,
         is_paced: bool,
     ) -> None:
         self.store = store
@@ -158,11 +158,9 @@ class Peers:
             known = self._of_peers.get(name)
             self._of_peers.discard(name)
             site = self._sites.get(name)
-            if (
-                known
-                and site is not None
-                and site.pause.until <= known.until + 2 * GIVES_WAY
-            ):
+            if site is None or not known:
+                return
+            if site.pause.until <= known.until + 2 * GIVES_WAY:
                 site.pause.be_due(now)  # the peer has found it well
                 self._update(site)
             return
@@ -203,13 +201,12 @@ class Peers:
             return
         now = self._now()
         is_contended = (self._contended.get(name) or 0.0) > now
-        if not self.hear_turn(
-            name, due + self._spread(due - now) if is_contended else due
-        ):
+        if is_contended:
+            due += self._spread(due - now)
+        if not self.hear_turn(name, due):
             return
-        if (self._announced.get(name) or 0.0) <= now and isinstance(
-            self.store, LiveStore
-        ):
+        is_announced = (self._announced.get(name) or 0.0) > now
+        if not is_announced and isinstance(self.store, LiveStore):
             self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
             self.store.announce_waiting(name)

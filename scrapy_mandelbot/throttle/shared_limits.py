@@ -55,6 +55,7 @@ class SharedLimits:
         self,
         mode: str,
         crawler: Crawler,
+        *,
         sites: Sites,
         in_flight: InFlight,
         now: Callable[[], float],
@@ -96,7 +97,9 @@ class SharedLimits:
 
     def turn_taken(self, site: Site, now: float) -> None:
         """Postpone the turns of the others, as a turn of a site has begun or ended."""
-        for other in self._others(site) if site.pacer.is_on else ():
+        if not site.pacer.is_on:
+            return
+        for other in self._others(site):
             if other.pacer.is_on:
                 other.pacer.postpone(other.pacer.due_after(now))
 
@@ -148,7 +151,9 @@ class SharedLimits:
         """Note the address from which a site first answered, unless a proxy did."""
         name = site_of_request(request)
         address = response.ip_address
-        if address is None or request.meta.get("proxy") or self._addresses.get(name):
+        if address is None or request.meta.get("proxy"):
+            return
+        if self._addresses.get(name):
             return
         self._addresses.put(name, str(address), 1)
         site = self._sites.of(name)

@@ -49,13 +49,16 @@ class Sites:
         """Whether any site has been in trouble, or refused a request, in this run."""
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
-        self._tally_of: Callable[[str], Tally] = lambda _: self._counted
+        self._tally_of: Callable[[str], Tally] = self._one_tally
         self._tallies: Callable[[], Iterable[Tally]] = tuple
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
         self._forget_oldest = partial(self._recent.popitem, last=False)
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
         self._learnt: OrderedDict[RateControl, None] = OrderedDict()
+
+    def _one_tally(self, _name: str) -> Tally:
+        return self._counted
 
     def __len__(self) -> int:
         return len(self._all)
@@ -134,12 +137,16 @@ class Sites:
         if learnt is not None:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
-            since = learnt.ended_at - LEARNT_FOR
-            while (
-                len(self._learnt) > MOST_LEARNT
-                or next(iter(self._learnt)).ended_at < since
-            ):
-                self._learnt.popitem(last=False)[0].forget_runs()
+            self._forget_runs(learnt.ended_at - LEARNT_FOR)
+
+    def _forget_runs(self, since: float) -> None:
+        """Forget runs of sites that refused nothing since then, or of too many."""
+        while self._learnt:
+            oldest = next(iter(self._learnt))
+            if len(self._learnt) <= MOST_LEARNT and oldest.ended_at >= since:
+                return
+            del self._learnt[oldest]
+            oldest.forget_runs()
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

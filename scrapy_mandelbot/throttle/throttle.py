@@ -17,6 +17,8 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
+from scrapy_mandelbot.politeness.network import Network
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.leases import Leases
@@ -55,7 +57,8 @@ class Throttle:
     ) -> None:
         self._crawler = crawler
         self.now = clock.now
-        self._now = self.now
+        """Returns seconds since the epoch."""
+        self._now = clock.now
         self._count = events_.count
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
@@ -69,6 +72,10 @@ class Throttle:
         """Whether the requests of a site that is given up stay in the queue, for the
         next run.
         """
+        total = config.pause_total
+        patience = config.pause_policy.in_all() if total is None else total
+        self.network = Network(patience)
+        """Whether the crawl itself is cut off."""
         # Without a next run, what was not refused twice is sent once more.
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
@@ -77,21 +84,22 @@ class Throttle:
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
             store,
-            self.sites,
-            self.in_flight,
-            self.timers,
-            clock.now,
-            self.update,
-            self._emit_of_peer,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            timers=self.timers,
+            now=clock.now,
+            update=self.update,
+            emit=self._emit_of_peer,
             is_paced=self.is_paced,
         )
         self.pauses = Pauses(
             events_,
-            self.sites,
-            self.in_flight,
-            self.peers.put_pause,
-            clock.now,
-            self.update,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            put_pause=self.peers.put_pause,
+            now=clock.now,
+            update=self.update,
+            network=self.network,
             keeps_given_up=self.keeps_given_up,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
@@ -109,10 +117,10 @@ class Throttle:
         limits = SharedLimits(
             mode,
             self._crawler,
-            self.sites,
-            self.in_flight,
-            self.now,
-            self.update,
+            sites=self.sites,
+            in_flight=self.in_flight,
+            now=self.now,
+            update=self.update,
         )
         self.pauses.shared_limits = limits
         return limits
@@ -154,18 +162,33 @@ class Throttle:
         if decision is not GO:
             if decision.wait is Wait.TURN and flight is None:
                 self._note_wait(site, now)
-            self.timers.set(site, decision.until)
+            until = decision.until
+            if until == inf:  # until the probe has its answer, or takes too long
+                until = min(late_at(site, pause) for pause in pauses_of(site))
+            self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
             self._note_leases(site)
         return decision
 
+    def decide_past_pauses(self, site: Site) -> Decision:
+        """Decide on a request that waits for no pause: only for a delay, or a hold."""
+        now = self._now()
+        due = max(site.held_until, site.pacer.due(now))
+        if due <= now:
+            return GO
+        self.timers.set(site, due)
+        return Decision(Wait.TURN, due)
+
     def _decide_by_lease(
         self, site: Site, flight: Flight | None, now: float
     ) -> Decision:
+        if not self.has_leases:
+            return GO
         # What is sent although its site is paused takes turns all the same.
-        is_probe = site.pause.awaits_probe and (flight is None or flight.keeps_pauses)
-        if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
+        heeds_pauses = flight is None or flight.keeps_pauses
+        is_probe = heeds_pauses and site.pause.awaits_probe
+        if not is_probe and not site.pacer.is_needed(now):
             return GO
         due = self._leases.due(site, now)
         if due <= now:
@@ -292,6 +315,8 @@ class Throttle:
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
+        if self.network.silent:
+            self.pauses.network_answers(flight.sent_at)
         if site.is_timed:
             site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
@@ -342,18 +367,21 @@ class Throttle:
             site.pacer.postpone(own)
 
     def _note_wait(self, site: Site, now: float) -> None:
-        if (opens := site.pacer.note_wait(now)) is not None:
-            reason = site.pacer.pace.visits_text
-            self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
-            for flight in self.waiters.of(site):  # they wait for the visit time now
-                self.waiters.release(flight, may_go=True)
+        opens = site.pacer.note_wait(now)
+        if opens is None:
+            return
+        reason = site.pacer.pace.visits_text
+        self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
+        for flight in self.waiters.of(site):  # they wait for the visit time now
+            self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self.shared_limits:
             self.shared_limits.turn_taken(site, self._now())
         if site.pacer.wanted_since is None:
             return
-        if (waited := site.pacer.end_wait(self._now())) is not None:
+        waited = site.pacer.end_wait(self._now())
+        if waited is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: Site) -> None:
@@ -370,13 +398,8 @@ class Throttle:
         """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
-        if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
-            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
-        if (
-            site.pacer.shut_since is not None
-            and (shut_for := site.pacer.end_shut(now)) is not None
-        ):
-            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
+        if site.held_until > -inf or site.pacer.shut_since is not None:
+            self._end_hold_or_shut(site, now)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
@@ -390,6 +413,17 @@ class Throttle:
             queue.site_changed(site)
         if self.shared_limits:
             self.shared_limits.updated(site)
+
+    def _end_hold_or_shut(self, site: Site, now: float) -> None:
+        """Report the end of a manual hold, and the begin of a visit time."""
+        held_for = site.end_hold(now)
+        if held_for is not None:
+            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
+        if site.pacer.shut_since is None:
+            return
+        shut_for = site.pacer.end_shut(now)
+        if shut_for is not None:
+            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
 
     def _look(self, site: Site) -> None:
         """Remove requests that ended unnoticed while others wait for them."""

@@ -58,9 +58,8 @@ class Waiters:
         now = self._now()
         ends_at = inf
         if has_limit:
-            flight.waits_since = (
-                now if flight.waits_since is None else flight.waits_since
-            )
+            if flight.waits_since is None:
+                flight.waits_since = now
             ends_at = flight.waits_since + self._longest
         if ends_at <= now or engine.is_closing(self._crawler):
             return False

@@ -1,4 +1,4 @@
-"""A cell: one small crawl, run with stock Scrapy and with the add-on, and its bounds."""
+"""A cell: one small crawl, with stock Scrapy and with the add-on, and its bounds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADDON = {
 }
 SETTINGS = {
     "CONCURRENT_ITEMS": 4,
-    # both: of a burst, Scrapy 2.19 sends more than the second allows, as many as the first
+    # of a burst Scrapy 2.19 sends as many as the first allows, not the second
     "CONCURRENT_REQUESTS": 8,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
     "DOWNLOAD_DELAY": 0,
@@ -61,6 +61,10 @@ class World:
     forbidden = "/no"
     """What the paths begin with that the rules forbid."""
     lowered_at = 0.0
+    serve = ""
+    """Behind which sockets the one site stands: ``"http"``, ``"https"``, or none."""
+    drops = False
+    """Whether it drops all connections."""
     workers = 1
     """How many of the add-on share one job; stock Scrapy cannot."""
     joins_after = 0.0
@@ -86,9 +90,10 @@ class World:
         self.failed: Counter[str] = Counter()
         self.key: Callable[[Response, str], str] = lambda _response, key: key
         """What a page is counted as; usually the URL that was asked for first."""
+        self.settings_of_run: dict[int, dict[str, Any]] = {}
         self.before_run: Callable[[World], None] = lambda _: None
         self.is_page: Callable[[Response], bool] = lambda response: (
-            response.status == 200  # noqa: PLR2004
+            response.status == 200
         )
         for name, value in others.items():
             assert hasattr(self, name), name
@@ -140,8 +145,8 @@ class LinksSpider(CellSpider):
 class Cell:
     """A crawl, and how far the add-on may be from stock Scrapy in it.
 
-    Where nothing else is said: at least as many pages, none more often, a request more a
-    site, for robots.txt, and 1.1 times the seconds and two more.
+    Where nothing else is said: at least as many pages, none more often, one request
+    more a site, for robots.txt, and 1.1 times the seconds and two more.
     """
 
     name: str
@@ -161,7 +166,7 @@ class Cell:
     also: Callable[[Measured, Measured], str] = lambda _stock, _ours: ""
     """Returns what else is wrong."""
     needs: str = ""
-    """``"redis"``, or nothing."""
+    """``"redis"``, ``"sockets"``, or nothing."""
 
 
 @dataclass
@@ -235,7 +240,17 @@ async def measure(
         name: value.format(folder=own) if isinstance(value, str) else value
         for name, value in {**SETTINGS, **cell.settings}.items()
     }
-    settings["DOWNLOAD_HANDLERS"] = dict.fromkeys(["http", "https"], network.handler())
+    served = None
+    if world.serve:
+        from sockets import Served
+
+        served = Served(network, tls=world.serve == "https")
+        if world.drops:
+            served.drop()
+        world.start = [f"{served.url}{urlsplit(url).path}" for url in world.start]
+    else:
+        handler = network.handler()
+        settings["DOWNLOAD_HANDLERS"] = {"http": handler, "https": handler}
     if addon:
         settings |= {**ADDON, "MANDELBOT_STORE": "memory", **cell.addon}
     else:
@@ -251,9 +266,12 @@ async def measure(
         world.run = run
         world.before_run(world)
         workers = world.workers if addon else 1
-        crawlers = [_crawler(world, settings) for _ in range(workers)]
+        of_run = {**settings, **world.settings_of_run.get(run, {})}
+        crawlers = [_crawler(world, of_run) for _ in range(workers)]
         await _crawl(crawlers, world.joins_after)
         reasons += [one.stats.get_value("finish_reason") for one in crawlers]
+    if served is not None:
+        served.close()
     pages = Counter(
         {
             url: times

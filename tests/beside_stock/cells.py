@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import faults
+import plugins
 import reported
 import shapes
+import sockets
 
-CELLS = [*shapes.CELLS, *faults.CELLS, *reported.CELLS]
+CELLS = [*shapes.CELLS, *faults.CELLS, *reported.CELLS, *plugins.CELLS, *sockets.CELLS]

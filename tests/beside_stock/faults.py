@@ -1,4 +1,4 @@
-"""Troubles of eight seconds, at each moment of a crawl, at its one site or at three of six."""
+"""Troubles of eight seconds at each moment of a crawl, of one site or of six."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALLOWED = {
     ("resumed", "hang"): (
         0,
         8,
-        "pages are sent at once, by the robots.txt that the job has, and met by silence",
+        "with the robots.txt of the job, pages are sent at once, and meet the silence",
     ),
 }
 """What the add-on may do more in the cells of a trouble."""
@@ -54,7 +54,7 @@ def _is_real(response):
     return b"the text of" in response.body
 
 
-def _world(moment: str, trouble: Answer | Fault, many: bool) -> World:
+def _world(moment: str, trouble: Answer | Fault, *, many: bool) -> World:
     # how many pages fall into so many seconds depends on requests for robots.txt
     window = Window(trouble, LASTS, pages=8 if trouble is LOGIN else None)
     hosts = [f"shop{i}.example" for i in range(6 if many else 1)]
@@ -86,14 +86,14 @@ def _world(moment: str, trouble: Answer | Fault, many: bool) -> World:
     return world
 
 
-def _cell(moment: str, name: str, many: bool) -> Cell:
+def _cell(moment: str, name: str, *, many: bool) -> Cell:
     where = "three of six sites" if many else "the one site"
     lasts = "8 pages" if name == "login page" else f"{LASTS:.0f} s"
     waits, requests, why = ALLOWED.get((moment, name), ALLOWED.get(name, (0, 0, "")))
     return Cell(
         f"{moment}, {name}, {'many sites' if many else 'one site'}",
         f"{name} at {where} {MOMENTS[moment]}, for {lasts}",
-        partial(_world, moment, TROUBLES[name], many),
+        partial(_world, moment, TROUBLES[name], many=many),
         settings=SETTINGS,
         waits=waits,
         requests=requests,
@@ -103,7 +103,7 @@ def _cell(moment: str, name: str, many: bool) -> Cell:
 
 
 CELLS = [
-    _cell(moment, name, many)
+    _cell(moment, name, many=many)
     for moment in MOMENTS
     for name in TROUBLES
     for many in (False, True)

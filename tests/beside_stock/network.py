@@ -55,6 +55,7 @@ class Fault(Enum):
     NO_NAME = "the name does not resolve"
     HANG = "no answer"
     LOST = "the connection is lost"
+    BROKEN = "an error of the project's own handler"
 
 
 class Answer(NamedTuple):
@@ -62,7 +63,7 @@ class Answer(NamedTuple):
 
     body: bytes = b""
     status: int = 200
-    headers: dict[str, str] = {}  # noqa: RUF012 -- never changed
+    headers: dict[str, str] = {}
     wait: float = USUAL
     """Seconds until the headers come."""
     body_takes: float = 0.0
@@ -142,7 +143,7 @@ class Handler:
 
     async def download_request(self, request: Request) -> Response:
         if len(self.network.asked) == MOST:
-            asyncio.ensure_future(self._stop())
+            self._stopping = asyncio.ensure_future(self._stop())
         timeout = request.meta.get("download_timeout") or self._timeout
         proxy = request.meta.get("proxy")
         if proxy is not None and not self.network.proxies[proxy]:
@@ -185,6 +186,8 @@ class Handler:
             raise DownloadConnectionRefusedError("Connection refused")
         if fault is Fault.NO_NAME:
             raise CannotResolveHostError(f"DNS lookup failed: {url}")
+        if fault is Fault.BROKEN:
+            raise AttributeError("'NoneType' object has no attribute 'connection'")
         raise DownloadFailedError("Connection lost")
 
     async def _deliver(

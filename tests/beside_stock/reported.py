@@ -43,7 +43,7 @@ def after(count, trouble, lasts, site=page):
             window.begins = asked.t
         return site(asked)
 
-    return window.over(with_robots(lambda asked: counted(asked)))
+    return window.over(with_robots(counted))
 
 
 def is_real(response):
@@ -57,16 +57,13 @@ def any_status(_response):
 # What is gone leads to a listing.
 
 
-def gone_items(share, listing_first=False):
+def gone_items(share, listing):
     def site(asked):
         if asked.path != "/items" and asked.number % 10 < share:
             return go("/items")
         return page(asked)
 
-    start = pages(300, "/items/{}")
-    return World(
-        with_robots(site, None), ["/items", *start] if listing_first else start
-    )
+    return World(with_robots(site, None), [*listing, *pages(300, "/items/{}")])
 
 
 def archive_is_gone():
@@ -142,7 +139,7 @@ def cut_off(names_are_cached):
         return with_robots(page)(asked)
 
     hosts = [f"known{i}.example" for i in range(6)]
-    sites = {host: site for host in [*hosts, *(f"new{i}.example" for i in range(12))]}
+    sites = dict.fromkeys([*hosts, *(f"new{i}.example" for i in range(12))], site)
     start = [f"http://{host}/page/{i}" for i in range(10) for host in hosts]
     return World(sites, start, Meets)
 
@@ -547,12 +544,12 @@ DELAY = {"DOWNLOAD_DELAY": 1}
 CELLS = [
     *(
         Cell(
-            f"{share}0 % of items are gone{', the listing first' * first}",
+            f"{share}0 % of items are gone{name}",
             f"300 start URLs, {share}0 % redirect to a listing",
-            partial(gone_items, share, first),
+            partial(gone_items, share, listing),
         )
         for share in (3, 6)
-        for first in (False, True)
+        for name, listing in (("", ()), (", the listing first", ("/items",)))
     ),
     Cell(
         "the archive is gone",
@@ -595,7 +592,7 @@ CELLS = [
     ),
     *(
         Cell(
-            f"the crawler is cut off, {'names cached' if cached else 'no name resolves'}",
+            f"the crawler is cut off, {how}",
             "nothing answers for 8 s: 60 pages of known sites, 36 of new ones",
             partial(cut_off, cached),
             settings={"DOWNLOAD_DELAY": 0.3, "CONCURRENT_REQUESTS": 16},
@@ -603,7 +600,7 @@ CELLS = [
             requests=60,
             why="hosts first met meanwhile are tried again after 1, 3, 9 and 27 s",
         )
-        for cached in (True, False)
+        for how, cached in (("names are cached", True), ("no name resolves", False))
     ),
     Cell(
         "a login, and a second run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import scrapy
 from cell import Cell, CellSpider, LinksSpider, World
 from network import NOT_THERE, Answer, go, page, text, with_robots
 
@@ -234,9 +235,8 @@ def random_redirects():
         is_latest = asked.path.endswith("/latest")
         return go("/item/newest") if is_latest else page(asked)
 
-    return _world(
-        site, [f"/item/{i}{end}" for i in range(60) for end in ("", "/latest")]
-    )
+    links = [f"/item/{i}{end}" for i in range(60) for end in ("", "/latest")]
+    return _world(site, links)
 
 
 def seats_sold():
@@ -273,7 +273,7 @@ def add_to_cart():
             return text(f'<h1>{asked.path}</h1><a href="/shop/">shop</a>')
         k = int(asked.path.split("/")[3]) if asked.path != "/shop/" else 0
         items = "".join(
-            f'<a href="/shop/item-{i}/">item</a><a href="/shop/?add-to-cart={i}">add</a>'
+            f'<a href="/shop/item-{i}/">x</a><a href="/shop/?add-to-cart={i}">+</a>'
             for i in range(k * 12, k * 12 + 12)
         )
         pages = "".join(f'<a href="/shop/page/{j}/">{j}</a>' for j in range(8))
@@ -384,8 +384,6 @@ def _is_real(response):
 
 
 def _form(url, callback):
-    import scrapy
-
     return scrapy.FormRequest(
         url, formdata={"user": "someone"}, callback=callback, dont_filter=True
     )
@@ -441,9 +439,9 @@ def consent_wall():
         if asked.path.startswith("/consent"):
             back = asked.path.partition("=")[2]
             return go(back, Set_Cookie="consent=1; Path=/")
-        return (
-            page(asked) if asked.sends("consent=1") else go(f"/consent?to={asked.path}")
-        )
+        if asked.sends("consent=1"):
+            return page(asked)
+        return go(f"/consent?to={asked.path}")
 
     return _world(site, _paths("/page/{}", 60))
 
@@ -518,10 +516,9 @@ def cookie_check():
     """each first answer redirects to itself and sets a cookie"""
 
     def site(asked):
-        is_known = asked.sends("checked=1")
-        return (
-            page(asked) if is_known else go(f"{asked.path}?c=1", Set_Cookie="checked=1")
-        )
+        if asked.sends("checked=1"):
+            return page(asked)
+        return go(f"{asked.path}?c=1", Set_Cookie="checked=1")
 
     return _world(site, _paths("/page/{}", 40))
 

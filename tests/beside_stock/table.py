@@ -13,8 +13,8 @@ HEADER = [
     "what happens",
     "stock Scrapy",
     "with the add-on",
-    "it is",
-    "why",
+    "the add-on is",
+    "allowed, and why",
 ]
 
 

@@ -9,9 +9,14 @@ from crawling import ensureDeferred
 from redis_server import NEEDS_REDIS
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
+TLS = pytest.mark.filterwarnings("ignore:Passing pyOpenSSL:DeprecationWarning")
+"""What Twisted and Scrapy pass to each other is theirs."""
+
 
 def _parameter(cell):
-    marks = [pytest.mark.slow, NEEDS_REDIS] if cell.needs == "redis" else []
+    marks = [TLS] if cell.needs == "sockets" else []
+    if cell.needs == "redis":
+        marks += [pytest.mark.slow, NEEDS_REDIS]
     return pytest.param(cell, id=cell.name, marks=marks)
 
 

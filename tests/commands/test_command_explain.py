@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.robotstxt.known_robots import FALLBACKS
 from webs import Answer
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 BODY = b"""\
 User-agent: Examplebot
@@ -240,3 +245,37 @@ def test_other_spellings_of_an_allowed_path_are_allowed(robots, tmp_path, url):
     )
     (report,) = explained(run)
     assert (report["allowed"], report["resolved_url"]) == (True, None)
+
+
+@pytest.mark.parametrize("robot", FALLBACKS, ids=lambda one: one.name)
+def test_a_robot_obeys_the_group_that_its_operator_documents(robots, robot):
+    """Before that for all, and after its own."""
+    everyone = "User-agent: *\nDisallow: /b\n\n"
+    body = f"{everyone}User-agent: {robot.group}\nDisallow: /a\n"
+    own = f"{body}\nUser-agent: {robot.name}\nDisallow: /c\n"
+    for text, closed in ((everyone, "/b"), (body, "/a"), (own, "/c")):
+        urls = [f"https://example.com{path}" for path in ("/a", "/b", "/c")]
+        options = ("--agent", robot.name, "--format", "json", "--file", "-")
+        run = robots("explain", *urls, *options, stdin=text.encode())
+        found = json.loads(run.stdout)["urls"]
+        assert [one["url"][-2:] for one in found if not one["allowed"]] == [closed]
+
+
+def test_the_page_lists_the_fallbacks():
+    """Each with its source and the date of the comparison."""
+    page = (DOCS / "command.rst").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^``(\w+)`` +``(\w+)`` +(https://\S+) +(20[\d-]+)$", page)
+    assert rows == [tuple(one) for one in FALLBACKS]
+
+
+def test_a_name_that_fetches_nothing_stands_for_a_use(robots):
+    """It is refused, or nothing is said of it."""
+    body = b"User-agent: Google-Extended\nDisallow: /\n"
+    run = robots("explain", "/a", "--robots", "--file", "-", stdin=body)
+    said = dict(
+        re.findall(
+            r"(?m)^(\S+-Extended) .*? (disallowed|unknown) ", run.stdout.decode()
+        )
+    )
+    assert said["Google-Extended"] == "disallowed"
+    assert said["Applebot-Extended"] == "unknown"

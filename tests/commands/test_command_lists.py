@@ -10,7 +10,7 @@ import pytest
 from crawling import ensureDeferred
 from mandelbot.cli.output.rules_in_force import MOST_NAMED
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS
 from webs import Answer
 
 BODY = b"""\
@@ -189,7 +189,9 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
     text = robots(
         "explain", "/private/x", "--robots", "--file", "robots.txt"
     ).stdout.decode()
-    assert f"\n{len(names)} verdicts: {len(names)} forbidden\n" in text
+    tokens = len(TOKENS)  # names that fetch nothing: their use is refused
+    forbidden = f"{len(names) - tokens} forbidden, {tokens} disallowed"
+    assert f"\n{len(names)} verdicts: {forbidden}\n" in text
     assert "any other" in text
     assert "GPTBot" in text
 

@@ -56,6 +56,15 @@ ANSWERED = [
         "rules",
         "robots.txt: 200, has rules",
     ),
+    *[
+        (
+            Answer(RULES, headers={"Content-Encoding": coding}),
+            3,
+            "rules",
+            "robots.txt: 200, has rules",
+        )
+        for coding in ("gzip", "deflate")
+    ],
     (
         Answer(
             gzip.compress(b"#" * 30_000_000, mtime=0),

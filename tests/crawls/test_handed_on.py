@@ -208,3 +208,80 @@ async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribut
     result = await crawl(Spider)
     assert [item["status"] for item in result.items] == [503]
     assert "mandelbot/pause/count" not in result.stats
+
+
+class StatusesSpider(scrapy.Spider):
+    """A link checker: the status of every page is its result."""
+
+    name = "statuses"
+    meta: dict = {}
+
+    async def start(self):
+        for number in range(20):
+            url = f"{self.web_url}/page/{number}"
+            yield scrapy.Request(url, meta=dict(self.meta), errback=self.failed)
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+
+    def failed(self, failure):
+        yield {"url": failure.request.url, "status": failure.value.response.status}
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta", "is_spiders"),
+    [
+        ({"HTTPERROR_ALLOW_ALL": True}, {}, True),
+        ({"HTTPERROR_ALLOWED_CODES": [503, 404]}, {}, True),
+        ({"HTTPERROR_ALLOWED_CODES": [404]}, {}, False),
+        ({}, {"handle_httpstatus_all": True}, True),
+        ({}, {"handle_httpstatus_list": [503]}, True),
+        # As in HttpErrorMiddleware: the list of a request has precedence.
+        ({"HTTPERROR_ALLOW_ALL": True}, {"handle_httpstatus_list": [404]}, False),
+    ],
+)
+@ensureDeferred
+async def test_a_status_that_the_spider_handles_is_handed_on(
+    webs, settings, meta, is_spiders
+):
+    """At once, in all forms that Scrapy has for it: nothing is paused."""
+    web = site(webs, 20)
+    web.pages["/page/7"] = Answer(b"broken", 503)
+    settings = {**settings, "RETRY_ENABLED": False}
+    result = await crawl(StatusesSpider, settings, web_url=web.url, meta=meta)
+    assert len(result.items) == 20
+    assert ("mandelbot/pause/count" not in result.stats) == is_spiders
+    assert (web.asked("/page/7") == 1) == is_spiders
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta"),
+    [
+        ({"RETRY_ENABLED": False}, {}),
+        ({}, {"dont_retry": True}),
+        ({"RETRY_TIMES": 0}, {}),
+    ],
+)
+@ensureDeferred
+async def test_a_page_that_may_not_be_retried_has_no_tries_of_its_own(
+    webs, settings, meta
+):
+    """The site is paused as ever; the page that alone is refused is handed on."""
+    web = site(webs, 20)
+    web.pages["/page/7"] = Answer(b"broken", 503)
+    result = await crawl(StatusesSpider, settings, web_url=web.url, meta=meta)
+    assert len(result.items) == 20
+    assert result.stats["mandelbot/pause/count"] == 1
+    assert web.asked("/page/7") == 2
+    assert result.seconds < 10
+
+
+@ensureDeferred
+async def test_a_site_is_paused_for_requests_that_may_not_be_retried(webs):
+    """Scrapy's guide for broad crawls sets it: no page of an outage is lost."""
+    web = site(webs, 20)
+    web.refuse = Closed(seconds=30, after=5, robots_too=False)
+    settings = {"RETRY_ENABLED": False}
+    result = await crawl(StatusesSpider, settings, web_url=web.url)
+    assert {item["status"] for item in result.items} == {200}
+    assert len(result.items) == 20

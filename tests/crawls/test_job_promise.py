@@ -137,9 +137,9 @@ class DiesInStart(Noting):
 
 
 @ensureDeferred
-async def test_start_is_asked_again_where_it_was_cut_and_not_before(webs, folder):
-    """No start request is lost, and none comes twice that was settled; after the end
-    all come.
+async def test_what_start_yields_itself_is_sent_once_in_each_run(webs, folder):
+    """No start request is lost. Of those that the job still has none comes twice, the
+    others are sent again, as without a job; after the end all come.
     """
     web = webs()
     web.pages |= {f"/{number}": html() for number in range(49)}
@@ -150,8 +150,8 @@ async def test_start_is_asked_again_where_it_was_cut_and_not_before(webs, folder
     second = await run_after(folder, DiesInStart, [web.url + "/"])
     called = requests_of(second)
     assert {f"{web.url}/{number}" for number in range(31, 49)} <= set(called)
-    assert second.stats["mandelbot/job/passed_over"] == 31
-    assert called[f"{web.url}/7"] in {1, 2}
+    assert second.stats["mandelbot/job/passed_over"] > 0
+    assert sum(called.values()) == 50
     assert len(web.hits) - before == sum(called.values())
     third = await run_after(folder, DiesInStart, [web.url + "/"])
     assert sum(requests_of(third).values()) == 50

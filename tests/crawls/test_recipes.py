@@ -110,6 +110,40 @@ async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs)
 
 
 @TURNED
+@pytest.mark.parametrize("is_expired", [False, True])
+@ensureDeferred
+async def test_a_resumed_crawl_is_logged_in(recipe, webs, is_expired):
+    """From its first page on, and anew where the session has expired meanwhile."""
+    web = webs()
+    sessions = []
+
+    def log_in(request):
+        assert request.method == b"POST"
+        sessions.append(f"{len(sessions)}")
+        return Answer(headers={"Set-Cookie": f"session={sessions[-1]}"})
+
+    def page_of_members(request):
+        is_known = (request.getCookie(b"session") or b"").decode() in sessions
+        return html(*links) if is_known else Answer(status=403)
+
+    links = [f"/{number}" for number in range(12)]
+    web.pages["/login"] = log_in
+    web.pages |= dict.fromkeys(["/list", *links], page_of_members)
+    login = recipe("login", members=web.url)
+    settings = {**login.settings(), "JOBDIR": "jobs/members", "CONCURRENT_REQUESTS": 1}
+    spider = login.spider("members")
+    first = await crawl(spider, {**settings, "CLOSESPIDER_ITEMCOUNT": 5})
+    if is_expired:
+        sessions[:] = ["gone"]
+    second = await crawl(spider, settings)
+    assert second.stats["finish_reason"] == "finished"
+    assert web.asked("/login") == 2
+    assert 403 not in web.statuses()
+    urls = first.urls() + second.urls()
+    assert sorted(urls) == sorted(web.url + path for path in ["/list", *links])
+
+
+@TURNED
 @ensureDeferred
 async def test_one_long_nightly_run_waits(recipe, webs):
     """Within the three hours it gets all, and holds no request back."""

@@ -119,6 +119,28 @@ async def test_only_what_was_modified_since(webs, since, expected):
     assert result.stats["mandelbot/sitemaps/older"] == 3 - len(expected)
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+08:00",
+        "0000-00-00",
+        "1970-01-01T00:00:00+00:00",
+        "1899-12-31",
+    ],
+)
+@ensureDeferred
+async def test_a_date_before_the_web_is_no_date(webs, date):
+    """Programs write it that know none; the page may be new."""
+    web = shop(webs, 1, "/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(
+        f"<loc>{web.url}/0</loc><lastmod>{date}</lastmod>"
+    )
+    settings = {**FOLLOW, "MANDELBOT_SITEMAP_SINCE": "2026-01-01"}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
+
+
 @ensureDeferred
 async def test_only_what_was_modified_since_the_last_run(webs, tmp_path):
     """The first run crawls all; the second what was modified since the first began."""

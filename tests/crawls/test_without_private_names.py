@@ -39,6 +39,7 @@ ENGINE_NAMES = [
     "downloader.per_slot_settings",
     "downloader.total_concurrency",
     "downloader.get_slot_key",
+    "downloader.middleware.middlewares",
     "scraper.slot",
     # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for
     # ever.

@@ -153,6 +153,8 @@ def test_every_meta_key_is_in_the_table():
         "max_retry_times",
         "download_slot",
         "is_start_request",
+        "cookiejar",
+        "dont_merge_cookies",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 

@@ -23,7 +23,14 @@ from mandelbot.answers.outcome import Failure
 from OpenSSL import SSL
 from twisted.internet import error as twisted_errors
 from twisted.python.failure import Failure as TwistedFailure
-from twisted.web._newclient import ResponseNeverReceived
+from twisted.web._newclient import ResponseFailed, ResponseNeverReceived
+
+
+class InactiveStreamClosed(twisted_errors.ConnectionClosed):
+    """Stands for Scrapy's, whose module needs h2."""
+
+
+LOST = TwistedFailure(twisted_errors.ConnectionLost())
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:
@@ -153,3 +160,17 @@ def test_an_error_that_is_kept_holds_no_frames():
     kept = without_traceback(failed.value)
     assert kept.__traceback__ is None
     assert kept.__cause__.__traceback__ is None
+
+
+@pytest.mark.parametrize(
+    ("error", "begun"),
+    [
+        (ResponseFailed([LOST]), True),
+        (ResponseNeverReceived([LOST]), False),
+        (ResponseFailed([InactiveStreamClosed("not sent"), LOST]), False),
+    ],
+)
+def test_a_request_that_http2_never_sent_is_no_answer(error, begun):
+    """Its handler puts the reason itself where others put a Failure of it."""
+    assert failure_of(error) is Failure.LOST
+    assert has_begun(error) is begun

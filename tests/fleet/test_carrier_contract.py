@@ -1,4 +1,4 @@
-"""What every carrier of a job does: a server behind the five calls of ``JobServer``.
+"""What every carrier of a job does: a server behind the six calls of ``JobServer``.
 
 It runs on the Redis server of the tests, or on the one that the environment's
 ``MANDELBOT_JOB_CARRIER`` names by a URL, whose package must be installed. Nothing here
@@ -16,7 +16,7 @@ from redis_server import NEEDS_REDIS
 
 from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.job.job_store import START, Place, StorageError
+from scrapy_mandelbot.job.job_store import OWN_START, START, Place, StorageError
 from scrapy_mandelbot.settings.values import JOB_SERVERS, SettingsError, job
 
 CARRIER = os.environ.get("MANDELBOT_JOB_CARRIER", "")
@@ -50,7 +50,7 @@ class Member:
         return found
 
     def all_bodies(self, site: str, most: int) -> list[bytes]:
-        """Claim all that waits of a site, in as many exchanges as that takes at most."""
+        """Claim all that waits of a site, in so many exchanges at most."""
         found = self.bodies(site)
         for _ in range(most):
             self.job.poll_dry([site])
@@ -94,6 +94,53 @@ def test_workers_join_one_job(member):
     assert second.others == first.others + 1
     one.leave(first.worker, first.token)
     other.leave(second.worker, second.token)
+
+
+@needs_carrier
+def test_cookies_are_the_last_change_of_each(member):
+    """In the order of their changes, some at a time, and no more than the limit."""
+    one, other = member().server, member().server
+    reply = one.cookies(0, 10, 3, [("a", b"1"), ("b", b"1")])
+    assert reply.bodies == [b"1", b"1"]
+    assert other.cookies(0, 10, 3, [("a", b"2")]).bodies == [b"1", b"2"]
+    assert one.cookies(reply.last, 10, 3, []).bodies == [b"2"]
+    some = one.cookies(0, 1, 3, [])
+    assert (some.bodies, some.has_more) == ([b"1"], True)
+    rest = one.cookies(some.last, 10, 3, [])
+    assert (rest.bodies, rest.has_more) == ([b"2"], False)
+    one.cookies(rest.last, 10, 3, [("c", b"3"), ("d", b"3")])
+    assert other.cookies(0, 10, 3, []).bodies == [b"2", b"3", b"3"]
+
+
+@needs_carrier
+def test_a_finished_job_has_no_cookies(member):
+    one = member()
+    last = one.server.cookies(0, 10, 10, [("a", b"1")]).last
+    one.job.push(SITE, FIRST_IN, b"page")
+    one.exchange(take=1)
+    one.bodies(SITE)
+    assert one.server.cookies(0, 10, 10, []).bodies == [b"1"]
+    for number in list(one.job._claimed):
+        one.job.acknowledge(number)
+    one.job.give_back(SITE)
+    one.exchange()
+    assert one.exchange(idle="wait").outcome == "finished"
+    reply = one.server.cookies(0, 10, 10, [])
+    assert (reply.bodies, reply.last) == ([], last)
+
+
+@needs_carrier
+def test_own_start_requests_are_sent_once_in_each_run(member):
+    """By all workers together; a run begins when no other worker is alive."""
+    first, second = member(), member()
+    for one in (first, second):
+        one.job.push_child(SITE, FIRST_IN, b"login", 7, OWN_START)
+    assert [one.exchange().passed_over for one in (first, second)] == [0, 1]
+    for one in (first, second):
+        one.server.leave(one.job.worker, one.job.token)
+    third = member()
+    third.job.push_child(SITE, FIRST_IN, b"login", 7, OWN_START)
+    assert third.exchange().passed_over == 0
 
 
 @needs_carrier

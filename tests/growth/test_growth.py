@@ -45,6 +45,8 @@ ROOMS = {
             "scrapy_mandelbot.politeness.pause",
             "scrapy_mandelbot.politeness.pause_policy",
             "scrapy_mandelbot.politeness.rate_control",
+            "scrapy_mandelbot.politeness.slow_limit_estimator",
+            "scrapy_mandelbot.politeness.bot_blocks",
             "scrapy_mandelbot.politeness.faults",
             "scrapy_mandelbot.politeness.site_state",
         ),

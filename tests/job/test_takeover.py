@@ -11,7 +11,7 @@ import pytest
 from crawling import SCRAPYS_FORM, SETTINGS, LinksSpider, ensureDeferred
 from crawling import crawl as crawl_with
 from queueing import open_scheduler as open_scrapys
-from scrapy import Request
+from scrapy import Request, squeues
 
 from scrapy_mandelbot.job import takeover as scrapys_files
 from scrapy_mandelbot.job.requests import RequestForm
@@ -68,10 +68,16 @@ def take(tmp_path):
     return take_over_now
 
 
-QUEUES = ["PickleLifoDiskQueue", "PickleFifoDiskQueue", "MarshalLifoDiskQueue"]
+QUEUES = [
+    "PickleLifoDiskQueue",
+    "PickleFifoDiskQueue",
+    "MarshalLifoDiskQueue",
+    "PickleLifoSQLiteQueue",
+    "PickleFifoSQLiteQueue",
+]
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", [one for one in QUEUES if hasattr(squeues, one)])
 @ensureDeferred
 async def test_waiting_requests_of_scrapy_are_imported_once(
     make_crawler, tmp_path, take, caplog, queue

@@ -136,7 +136,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def its_pause_is_ended_by_hand(self) -> None:
         if self.site.held_until > self.now:
-            self.site.hold(self.now, self.now)
+            self.site.release(self.now)
             self.site.end_hold(self.now)
         self.site.pause.be_due(self.now)
 

@@ -1,10 +1,12 @@
-"""Every public name has an example in its docstring, and examples come out as they say."""
+"""Each public name has an example, and all examples come out as they say."""
 
 from __future__ import annotations
 
 import doctest
 import pkgutil
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +35,24 @@ def test_examples_come_out_as_they_say(name):
 
 def test_there_are_few_public_names():
     assert len(mandelbot.__all__) <= 25
+
+
+def test_the_readmes_examples_come_out_as_they_say():
+    """They are what a newcomer types first."""
+    page = Path(__file__).parents[1] / "README.rst"
+    results = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert results.attempted >= 8
+    assert results.failed == 0
+
+
+def test_the_readmes_scores_are_those_of_the_conformance_page():
+    """A row there is a row here, with fewer columns."""
+    folder = Path(__file__).parents[1]
+    page = (folder / "conformance" / "README.rst").read_text(encoding="utf-8")
+    readme = (folder / "README.rst").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"(?m)^(\S.*?)  +(\d+ of 110) +(\d+ of 97) +(\d+ of 18[35])$", readme
+    )
+    assert len(rows) >= 7
+    for row in rows:
+        assert re.search(r" +".join(map(re.escape, row)), page), row

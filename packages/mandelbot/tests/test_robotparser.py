@@ -84,7 +84,7 @@ def test_every_attribute_but_the_entries_is_there():
 
 
 def test_rules_are_read_as_rfc_9309_has_them():
-    """urllib of Python 3.13 and earlier allows both: it knows no wildcards."""
+    """urllib before Python 3.13.14 allows the first: it knows no wildcards."""
     parser = parsed()
     assert not parser.can_fetch("Examplebot/1.0", "https://example.com/a.pdf")
     assert not parser.can_fetch("Examplebot/1.0", "https://example.com/private/x")

@@ -24,7 +24,8 @@
 --   c:SITE   hash: number of a request that is claimed -> its priority, and as above
 --   seen:N   set: a part of the fingerprints. Redis keeps a set of up to 512 numbers in a sixth of the
 --            memory of a larger one, so there are as many sets as keep each below that
---   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops
+--   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops. Parent 0 is
+--            Scrapy's start(), -2 a spider's own, which each run asks anew
 --
 -- Of requests with which workers have died, and of those that some worker cannot read:
 --   out:W    set: numbers of the requests that worker W has sent, and that are not settled
@@ -38,6 +39,8 @@
 --   refused  hash: site -> each WHO that it has, with a space behind
 --   why      hash: WHO:SITE -> why the last of them is set aside
 --   was      hash: number of a request that is claimed -> its WHO before
+--
+-- cookies.lua names what holds cookies.
 --
 -- KEYS has the keys above that are of no site, worker or request. Which of those a script comes by is found
 -- out in it, so that their keys cannot be there: Dragonfly is to allow that, all others do.
@@ -134,6 +137,10 @@ local function last_exchange(worker, token)
   return of == token and number or '-1'
 end
 
+local function forget_cookies()
+  redis.call('DEL', key('cookies'), key('cookied'))
+end
+
 -- Fingerprints are in sets by linear hashing: set N has those whose hash is N modulo the number of sets,
 -- rounded up to a power of two, or down where that set is not there yet. While there are more than
 -- IN_A_SET of them on average, the next set is split in two. The fullest have about twice as many, and
@@ -185,6 +192,7 @@ local function each_key_of(part, command, ...)
   for n = PART * part, math.min(sets, PART * (part + 1)) - 1 do redis.call(command, key('seen:' .. n), ...) end
   if part > 0 then return end
   redis.call(command, key('children:0'), ...)
+  redis.call(command, key('children:-2'), ...)
   for i = 2, #KEYS do redis.call(command, KEYS[i], ...) end
 end
 

@@ -474,7 +474,10 @@ elseif run == ARGV[6] then
     local outcome = is_finished and (are_aside and 'job_set_aside' or 'finished') or 'sites_paused'
     redis.call('HSET', key('meta'), 'outcome', outcome)
     redis.call('DEL', key('idle'))
-    if is_finished then redis.call('DEL', key('children:0')) end
+    if is_finished then
+      redis.call('DEL', key('children:0'), key('children:-2'))
+      if outcome == 'finished' then forget_cookies() end  -- secrets, which the next crawl begins without
+    end
   end
 end
 

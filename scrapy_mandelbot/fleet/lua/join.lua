@@ -28,6 +28,7 @@ set_free_some(now)
 
 -- Whether another worker of this version has looked for sites that nobody has queued, or is about to.
 local others = redis.call('ZRANGE', key('workers'), 0, -1)
+if #others == 0 then redis.call('DEL', key('children:-2')) end  -- a new run
 local has_looked, looks = false, false
 for _, one in ipairs(others) do
   if redis.call('HGET', key('meta'), 'knows:' .. one) == ARGV[4] then

@@ -295,7 +295,6 @@ READ_OTHERWISE = (
             f"{line} between two User-agent lines.",
             f"User-agent: a\n{line}\n\nUser-agent: b\nDisallow: /\n",
             ("agents-apart", 4),
-            ("blank-line-between-agents", 4),
         )
         for line in (
             "Crawl-delay: 1",

@@ -254,7 +254,7 @@ def test_credentials_of_a_url_are_not_sent():
         ([b"HTTP/1.1 200 OK\r\n", *([b"X: y\r\n"] * 200), b"\r\n"], Failure.LOST),
         ([ConnectionResetError()], Failure.LOST),
         ([ssl.SSLError()], Failure.TLS),
-        ([response(b"plain", "200 OK", "Content-Encoding: gzip")], Failure.LOST),
+        ([response(b"\0plain", "200 OK", "Content-Encoding: gzip")], Failure.LOST),
     ],
 )
 def test_a_malformed_response_is_a_failure(pieces, failure):

@@ -360,7 +360,7 @@ def test_names_of_one_group_are_in_nobodys_way():
     assert "wide-name-first" in {one.code for one in lint(apart)}
 
 
-SHUT = "closed-to-robot", "closed-to-all"
+SHUT = "closed-to-robot", "closed-to-all", "merged-with-next"
 
 
 @pytest.mark.parametrize(
@@ -388,26 +388,43 @@ SHUT = "closed-to-robot", "closed-to-all"
         # Whoever has a line of its own was meant to have another one.
         (
             "User-agent: a\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /\n",
-            [("closed-to-robot", 5, "a may fetch nothing.")],
+            [("merged-with-next", 5, "By RFC 9309, a would")],
         ),
         (
             (
                 "User-agent: a\nAlow: /\nUser-agent: b\nRequest-rate: 1/5\nUser-agent:"
                 " c\nDisallow: /"
             ),
-            [("closed-to-robot", 6, "a and b may fetch nothing.")],
+            [("merged-with-next", 6, "By RFC 9309, a and b would")],
+        ),
+        # All robots, with a line of its own: the whole site is closed by mistake.
+        (
+            "User-agent: *\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /\n",
+            [("closed-to-robot", 5, "The whole site is closed to any robot")],
+        ),
+        (
+            (
+                "User-agent: *\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /\n\n"
+                "User-agent: c\nDisallow: /x\n"
+            ),
+            [("closed-to-robot", 5, "The whole site is closed to robots without")],
+        ),
+        # Of a name that fetches nothing nothing is fetched.
+        (
+            "User-agent: Google-Extended\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /",
+            [],
         ),
         # Of two groups one lets it in.
         (
             "User-agent: a\nDisallow:\n\nUser-agent: b\nUser-agent: a\nDisallow: /\n",
-            [("closed-to-robot", 6, "a may fetch nothing.")],
+            [("merged-with-next", 6, "By RFC 9309, a would")],
         ),
         (
             (
                 "User-agent: bingbot\nDisallow: /x\n\nUser-agent: b\nUser-agent:"
                 " bingbot\nDisallow: /"
             ),
-            [("closed-to-robot", 6, "bingbot may fetch nothing.")],
+            [("merged-with-next", 6, "By RFC 9309, bingbot would")],
         ),
         ("User-agent: a\nDisallow: /x\n\nUser-agent: a\nDisallow: /\n", []),
     ],
@@ -418,7 +435,8 @@ def test_who_may_fetch_nothing_is_found(body, found):
     assert [(one.code, one.line) for one in hits] == [one[:2] for one in found]
     for hit, (_, _, message) in zip(hits, found, strict=True):
         assert hit.message.startswith(message)
-        name = hit.message.split()[0].replace("No", "anyone")
+        first = hit.message.removeprefix("By RFC 9309, ").split()[0]
+        name = first.replace("No", "anyone").replace("The", "anyone")
         for dialect in ("mandelbot", "rfc9309", "google"):
             robots = RobotsTxt.parse(body.encode(), dialect=dialect)
             assert not robots.allowed("/", name)

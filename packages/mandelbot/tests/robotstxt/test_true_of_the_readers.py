@@ -65,7 +65,7 @@ CASES = [
         f"{STAR}Disallow: {SITE}/a\n",
         ALL - {"google", PROTEGO, FIRST_MATCH},
     ),
-    ("star-in-agent", "no robot", "User-agent: *bot\nDisallow: /a\n", NONE),
+    ("star-in-agent", "lone", "User-agent: *bot\nDisallow: /a\n", NONE),
     (
         "several-directives",
         "matches nothing",

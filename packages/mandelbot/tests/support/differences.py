@@ -28,7 +28,7 @@ SAYS_SO: Mapping[str, frozenset[str]] = MappingProxyType(
         code: frozenset(dialects)
         for code, dialects in {
             "agent-characters": ("google",),
-            "agents-apart": ("rep2008", "extended2"),
+            "agents-apart": _OLD,
             "allow-after-disallow": _FIRST,
             "allow-before-disallow": _FIRST,
             "allow-loses": _FIRST,

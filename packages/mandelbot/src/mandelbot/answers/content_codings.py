@@ -5,6 +5,7 @@ Needs no Scrapy.
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ def unpack(body: bytes, codings: list[str], most_bytes: int) -> Unpacked:
 
     Raises:
         UnknownCodingError: a coding is not supported.
-        UnreadableBodyError: the body is not encoded that way.
+        UnreadableBodyError: the body is neither encoded that way nor plain text.
     """
     if len(codings) > _MOST_CODINGS:
         raise UnknownCodingError(f"its body is encoded {len(codings)} times")
@@ -58,10 +59,38 @@ def unpack(body: bytes, codings: list[str], most_bytes: int) -> Unpacked:
         step = _CODINGS.get(coding)
         if step is None:
             raise UnknownCodingError(f"its body is encoded as {coding!r}")
-        if body:
-            body, has_ended = step(body, most_bytes)
-            is_whole = is_whole and (has_ended or len(body) == most_bytes)
-    return Unpacked(body, is_whole)
+        if not body:
+            continue
+        try:
+            decoded, has_ended = step(body, most_bytes)
+        except UnreadableBodyError:
+            if not is_plain(body):
+                raise
+            continue
+        if not has_ended and is_plain(body):
+            continue
+        body = decoded
+        is_whole = is_whole and (has_ended or len(body) == most_bytes)
+    return Unpacked(body[:most_bytes], is_whole)
+
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_SHORTEST = 16  # bytes: fewer of encoded data may look like text by chance
+
+
+def is_plain(body: bytes) -> bool:
+    """Return whether a body is text as it is, whatever its Content-Encoding says.
+
+    Some servers name a coding that they do not apply. Encoded data has control
+    characters, of gzip the first one, and is no UTF-8.
+    """
+    if len(body) < _SHORTEST or _NO_TEXT.search(body):
+        return False
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _gunzip(body: bytes, most: int) -> tuple[bytes, bool]:

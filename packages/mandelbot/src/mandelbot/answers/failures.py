@@ -51,6 +51,8 @@ _LIBRARIES = frozenset(
 )
 """Packages whose exceptions, passed on by a handler, are network failures."""
 _ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
+_NOT_BEGUN = frozenset({"ResponseNeverReceived", "InactiveStreamClosed"})
+"""What a ResponseFailed says where nothing came; the latter over HTTP/2."""
 _UNREACHABLE = frozenset(
     {
         errno.ENETDOWN,
@@ -106,7 +108,7 @@ def has_begun(error: BaseException) -> bool:
     if names & _ANSWERED:
         # httpx's
         return not any("without sending a response" in str(one) for one in causes)
-    return "ResponseFailed" in names and "ResponseNeverReceived" not in names
+    return "ResponseFailed" in names and names.isdisjoint(_NOT_BEGUN)
 
 
 def names_no_host(url: str) -> bool:
@@ -162,7 +164,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         found: list[Any] = [getattr(one, "reason", None)]  # of urllib's URLError
         reasons: Any = getattr(one, "reasons", None)  # of Twisted's ResponseFailed
         if isinstance(reasons, (list, tuple)):
-            found += (getattr(reason, "value", None) for reason in reasons)
+            found += (getattr(reason, "value", reason) for reason in reasons)
         pending += (value for value in found if isinstance(value, BaseException))
 
 

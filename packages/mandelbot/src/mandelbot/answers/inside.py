@@ -27,14 +27,15 @@ def _networks(words: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 _SPECIAL = _networks("""
-    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
-    192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
-    224.0.0.0/4 240.0.0.0/4 168.63.129.16 2001::/23 2001:db8::/32 3fff::/20
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12
+    192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15
+    198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16
+    2001::/23 2001:db8::/32 3fff::/20
 """)
 """Not globally reachable; multicast; and where Azure serves each of its machines."""
 _REACHABLE = _networks("""
-    192.0.0.9 192.0.0.10 2001:1::1 2001:1::2 2001:1::3 2001:3::/32 2001:4:112::/48 2001:20::/28
-    2001:30::/28
+    192.0.0.9 192.0.0.10 2001:1::1 2001:1::2 2001:1::3 2001:3::/32 2001:4:112::/48
+    2001:20::/28 2001:30::/28
 """)
 """What is, within."""
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
@@ -114,19 +115,12 @@ def _known_depth(host: str) -> int:
     if not host or len(host) > _LONGEST_HOSTS:
         return _INSIDE
     if ":" in host or host.startswith("["):
-        try:
-            return _depth_of_address(ip_address(host.strip("[]")))
-        except ValueError:
-            return _INSIDE
+        return _depth_of_address(_ipv6(host))
     if _NUMBER.fullmatch(host.rpartition(".")[2]):  # then it is an address, or nothing
-        ipv4 = _ipv4(host)
-        if ipv4 is None:
-            return _INSIDE
-        return _depth_of_address(ipv4)
+        return _depth_of_address(_ipv4(host))
     if f".{host}".endswith(_NAMES_BESIDE):
         return _LINK_LOCAL
-    is_name_inside = "." not in host or f".{host}".endswith(_NAMES_INSIDE)
-    if is_name_inside:
+    if "." not in host or f".{host}".endswith(_NAMES_INSIDE):
         return _INSIDE
     return _OUTSIDE
 
@@ -140,6 +134,13 @@ def _host(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+def _ipv6(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
 
 
 def _ipv4(host: str) -> IPv4Address | None:
@@ -166,7 +167,9 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _depth_of_address(address: IPv4Address | IPv6Address) -> int:
+def _depth_of_address(address: IPv4Address | IPv6Address | None) -> int:
+    if address is None:  # it is none
+        return _INSIDE
     if isinstance(address, IPv6Address):
         plain = IPv6Address(int(address))  # without the interface that it may name
         address = _held(plain) or plain

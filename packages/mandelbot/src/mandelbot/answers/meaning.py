@@ -80,6 +80,12 @@ def meaning_of(
             return ResponseMeaning(Kind.NOT_NOW, *said)
         if asked.names_a_time:
             wait = asked.seconds
+    return _without_a_pause(status, headers, wait, is_own=is_own)
+
+
+def _without_a_pause(
+    status: int, headers: Any, wait: float | None, *, is_own: bool
+) -> ResponseMeaning:
     if not is_own:
         terms = terms_of(status, headers)
         if terms is not None:

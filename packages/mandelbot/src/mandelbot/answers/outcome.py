@@ -63,6 +63,7 @@ BROKEN_OFF_SERVES = 3_600.0
 """Seconds for which they serve then."""
 
 _GROWTH = 3.0  # of the waits between the short tries
+_STEP_CUT_OFF = 2  # of these waits, at most, while no site answers
 
 
 class OutcomeKind(Enum):
@@ -125,12 +126,13 @@ class Failure(Enum):
             Failure.UNREACHABLE,
             Failure.LOST,
             Failure.TIMED_OUT,
+            Failure.NO_SUCH_HOST,
         }
 
     @property
     def is_certain(self) -> bool:
         """Whether one request proves that nobody listens there."""
-        return self is Failure.REFUSED
+        return self is Failure.REFUSED or self is Failure.NO_SUCH_HOST
 
     @property
     def concerns_site(self) -> bool:
@@ -207,6 +209,8 @@ class SiteKnowledge(NamedTuple):
     """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
     has_answered: bool = False
     """Whether the host has answered anything in this run."""
+    uncounted: int = 0
+    """Tries in vain while no site answered; they lengthen the wait, and end nothing."""
 
 
 @dataclass
@@ -224,6 +228,8 @@ class Trouble:
     is_reported: bool = False
     has_answered: bool = False
     """Whether the host has sent any response."""
+    uncounted: int = 0
+    """Tries in vain while no site answered."""
     times_forgotten: int = 0
     """How often later requests met a dead host as if for the first time."""
 
@@ -233,6 +239,7 @@ class Trouble:
             self.answer = answer.counted_as
             self.times = 0
             self.times_apart = 0
+            self.uncounted = 0
             self.refetch_at = 0.0
         self.times += 1
         if not self.times_apart or now - self.counted_at >= BROKEN_OFF_APART:
@@ -240,12 +247,18 @@ class Trouble:
             self.counted_at = now
         self.has_answered |= has_answered
 
+    def uncount(self) -> None:
+        """Do not count the last answer, as no site answers."""
+        self.times = max(1, self.times - 1)
+        self.uncounted += 1
+
     def forget(self) -> bool:
         """Forget that the host is dead, a few times; return whether it is forgotten."""
         if self.times_forgotten >= MOST_FORGOTTEN:
             return False
         self.times_forgotten += 1
         self.times = 0
+        self.uncounted = 0
         return True
 
     @property
@@ -302,7 +315,10 @@ class OutcomePolicy(NamedTuple):
             kind, reason, answer.status, retry_after, row.case, failure=answer.failure
         )
         if row.takes is _never_answered:
-            wait = self.first_wait * _GROWTH ** (known.times - 1)
+            step = known.times - 1
+            if known.uncounted:
+                step = min(step + known.uncounted, _STEP_CUT_OFF)
+            wait = self.first_wait * _GROWTH**step
             is_last = known.times == self.short_tries - 1
             return outcome._replace(wait=wait, is_last_wait=is_last)
         if row.takes is _ends_there_each_time:

@@ -80,15 +80,14 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     value = header("RateLimit")
     if value is not None:
         text = value.decode("latin-1")
-        said = [one for one in _policies(text, now) if not one[0]]
-        longest = max((wait for _, wait in said), default=0.0) or None
-        is_used_up = any(left == 0 and wait for left, wait in said)
+        used_up = [one for one in _policies(text, now) if not one[0]]
+        longest = max((wait for _, wait in used_up), default=0.0) or None
+        is_used_up = any(left == 0 and wait for left, wait in used_up)
         return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
     value = header("RateLimit-Reset")
     if value is None:
-        return AskedFor(
-            None, f"Retry-After: {unreadable}" if unreadable else "", unreadable
-        )
+        said = f"Retry-After: {unreadable}" if unreadable else ""
+        return AskedFor(None, said, unreadable)
     reset = value.decode("latin-1").strip()
     left = _number(header("RateLimit-Remaining"))
     seconds = None if left else _until_reset(reset, now)
@@ -106,10 +105,10 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
     if value is None:
         left = _number(header("RateLimit-Remaining"))
         wait = header("RateLimit-Reset")
-        seconds = (
-            None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
-        )
-        if left is None or seconds is None:
+        if left is None or wait is None:
+            return None
+        seconds = _until_reset(wait.decode("latin-1").strip(), now)
+        if seconds is None:
             return None
         return left, seconds
     policies = _policies(value.decode("latin-1"), now)
@@ -178,15 +177,26 @@ def _read(value: str, now: float, header: Header = lambda _: None) -> float | No
         return number
     if len(text) > _LONGEST or not text.isascii():
         return None
-    if found := _WITH_UNIT.fullmatch(text):
-        return float(found[1]) * _UNITS[text[len(found[1]) :].strip()[0]]
-    if (found := _DURATION.fullmatch(text)) and text[-1] not in "pt":
-        days, hours, minutes, seconds = (float(one or 0) for one in found.groups())
-        return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    span = _read_span(text)
+    if span is not None:
+        return span
     date = read_date(text, IN_TAGS)
     if date is None:
         return None
     return date.timestamp() - _clock(header, now)
+
+
+def _read_span(text: str) -> float | None:
+    """Return the seconds of a number with its unit, or of an ISO 8601 duration."""
+    with_unit = _WITH_UNIT.fullmatch(text)
+    if with_unit is not None:
+        number = with_unit[1]
+        return float(number) * _UNITS[text[len(number) :].strip()[0]]
+    duration = _DURATION.fullmatch(text)
+    if duration is None or text[-1] in "pt":
+        return None
+    days, hours, minutes, seconds = (float(one or 0) for one in duration.groups())
+    return days * 86_400 + hours * 3_600 + minutes * 60 + seconds
 
 
 def _clock(header: Header, now: float) -> float:

@@ -172,8 +172,9 @@ class TimedDownload(Thread):
             with suppress(UnknownCodingError):
                 unpacked = unpack(body, codings_in(encoding), max_bytes + 1)
                 is_whole = is_whole and (unpacked.is_whole or len(body) > max_bytes)
+                is_encoded = unpacked.body != body or not encoding
                 body = unpacked.body
-                encoding = ""
+                encoding = "" if is_encoded else encoding
         except UnreadableBodyError as error:
             detail = error_text(error)
             return fetched(

@@ -35,7 +35,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 class Invocation:
-    """A verb with its arguments and options; a framework's own says what its project has set."""
+    """A verb with its options; a framework's own reads the settings of its project."""
 
     user_agent = ""
     """A User-Agent that names a robot; empty: that of this package is sent, and names
@@ -71,7 +71,7 @@ class Invocation:
 
     @property
     def agent(self) -> str | Sequence[str]:
-        """The robot of the options, or else that which is set; without one, any robot."""
+        """The robot of the options, or else of the settings; without one, any robot."""
         agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting(
             "agent"
         )

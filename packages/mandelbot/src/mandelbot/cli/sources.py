@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from mandelbot.answers.content_codings import is_plain
 from mandelbot.answers.meaning import GOES_BACK
 from mandelbot.answers.outcome import Failure
 from mandelbot.cli.output import UnavailableError, is_url
@@ -78,6 +79,7 @@ def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
         # Of an error page these say nothing about the file.
         content_type=fetched.headers.get("content-type", "") if is_success else None,
         content_encoding=fetched.content_encoding if is_success else None,
+        encoded=not (fetched.content_encoding and is_plain(fetched.body)),
     )
 
 

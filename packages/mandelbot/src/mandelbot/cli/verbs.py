@@ -1,4 +1,4 @@
-"""The verbs of ``mandelbot``, and a parser and runner to which frameworks add theirs."""
+"""The verbs of ``mandelbot``; frameworks add theirs to its parser and runner."""
 
 from __future__ import annotations
 

@@ -76,6 +76,7 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
 
 
 _SAID_BY = {
+    "blank-line-between-agents": {"agents-apart"},
     "redundant-star": {"duplicate-rule", "tie", "unreachable-rule"},
     "unknown-usage": {"bad-content-signal", "bad-content-usage"},
     **{
@@ -87,6 +88,7 @@ _SAID_BY = {
             "not-utf-8",
             "odd-line-end",
             "relative-sitemap",
+            "sitemap-not-alone",
             "space-in-agent",
             "star-in-agent",
             "unescaped-character",

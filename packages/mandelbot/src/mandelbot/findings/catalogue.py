@@ -109,9 +109,9 @@ class Finding:
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
-        empty-allow hash-without-space long-crawl-delay long-line read-as-rule
-        robots-txt-in-rule status-forbids status-server-error status-too-many-requests
-        too-slow
+        empty-allow hash-without-space long-crawl-delay long-line merged-with-next
+        read-as-rule robots-txt-in-rule status-forbids status-server-error
+        status-too-many-requests too-slow
     """,
     Consequence.LETS_IN: """
         agents-apart allow-all allow-before-disallow binary-file
@@ -471,8 +471,16 @@ _ROWS = (
         "closed-to-robot",
         Severity.ERROR,
         "A robot may fetch nothing, probably by mistake.",
-        "Its own group has other rules, or none, so that most robots of today merge it "
-        "with the next group and obey that group's Disallow.",
+        "Its own group has other lines, or none; Google and robots that follow RFC "
+        "9309 merge it with the next group, and obey that group's Disallow.",
+    ),
+    FindingKind(
+        "merged-with-next",
+        Severity.WARNING,
+        "A robot may share a group that closes everything.",
+        "Robots that follow RFC 9309 merge the groups of a robot, and a group without "
+        "rules with the next one; others may not, such as those that read Crawl-delay "
+        "or end a group at a blank line.",
     ),
     FindingKind(
         "closed-to-all",
@@ -826,6 +834,12 @@ _ROWS = (
         "Google).",
     ),
     FindingKind(
+        "closed-already",
+        Severity.WARNING,
+        "A rule is in a group that closes the whole site.",
+        "It changes nothing there; it may be meant for another group.",
+    ),
+    FindingKind(
         "allow-after-disallow",
         Severity.NOTE,
         "An Allow follows a Disallow that covers it.",
@@ -873,6 +887,13 @@ _ROWS = (
         Severity.ERROR,
         "A Sitemap is not an absolute URL.",
         "sitemaps.org requires the full URL: many robots ignore any other.",
+    ),
+    FindingKind(
+        "sitemap-not-alone",
+        Severity.ERROR,
+        "A Sitemap has more than one URL, or signs around it.",
+        "Robots take all of the value for the URL; some, this package among them, read "
+        "the URLs in it.",
     ),
     FindingKind(
         "sitemap-extension",

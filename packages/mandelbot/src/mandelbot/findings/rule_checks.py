@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -228,6 +229,15 @@ def _check_covered(rules: list[_RuleAt]) -> Check:
         yield LintHit("allow-before-disallow", first, message)
 
 
+_FOLDER = re.compile(r"/([^/*$?]{3,})(?=/)")
+
+
+def _can_hardly_meet(path: str, other: str) -> bool:
+    """Whether a URL of the one would need a folder that is only in the other."""
+    _, _, rest = other.partition("*")
+    return any(f"/{name}/" not in f"{path}/" for name in _FOLDER.findall(rest))
+
+
 def _check_lengths(rules: list[_RuleAt]) -> Check:
     """Mandelbot's page, "Precedence of Directives": wildcards count as characters."""
     longest: dict[str, tuple[int, Record]] = {}
@@ -254,7 +264,9 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
         found = max(
             (longest[one] for one in near), key=lambda one: one[0], default=None
         )
-        if found and found[0] >= escaped_length(path):
+        if found is None or _can_hardly_meet(path, found[1].value):
+            continue
+        if found[0] >= escaped_length(path):
             does = "is longer than"
             if found[0] == escaped_length(path):
                 does = "is as long as"

@@ -15,7 +15,7 @@ from mandelbot.robotstxt.dialects import (
     VERSION_2_FIELDS,
     documented,
 )
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
+from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS, dialect_of
 from mandelbot.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -199,6 +199,7 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
     yield from _check_single(
         delays, "several-crawl-delays", "The group has a Crawl-delay"
     )
+    yield from _check_already_closed(rules)
     yield from _check_prefixes(group, rules)
     if is_for_all:
         for record in group.directives:
@@ -223,6 +224,19 @@ def _check_prefixes(group: Group, rules: list[Record]) -> Check:
             continue
         message = f"Google reads {quoted(record.name)} as {documented(read)}."
         yield LintHit("read-as-rule", record.number, message)
+
+
+def _check_already_closed(rules: list[Record]) -> Check:
+    """Find rules that change nothing: the group closes the whole site anyway."""
+    whole = next((one for one in rules if one.value in _EVERYTHING), None)
+    if whole is None or any(rule.field == "allow" for rule in rules):
+        return
+    others = [rule for rule in rules if rule.value and rule.value not in _EVERYTHING]
+    if others:
+        count = len(others)
+        more = f" and {count - 1} more" if count > 1 else ""
+        message = f"This rule{more}: line {whole.number} closes the whole site already."
+        yield LintHit("closed-already", others[0].number, message)
 
 
 def _check_single(records: list[Record], code: str, says: str) -> Check:
@@ -277,22 +291,40 @@ def _check_closed(outline: Outline) -> Check:
             groups_of.setdefault(name, []).append(facts)
     closing = {name: _closing(groups) for name, groups in groups_of.items()}
     for_all = closing.get("*")
+    meant = {name: written[name] for name in _hardly_meant(outline, groups_of)}
+    if for_all and "*" in meant:
+        whom = "any robot" if all(closing.values()) else "robots without a group"
+        message = f"The whole site is closed to {whom}: this group is merged with it."
+        yield LintHit("closed-to-robot", for_all.number, message)
+        return
     if for_all and all(closing.values()):
         yield LintHit("closed-to-all", for_all.number, "No robot may fetch anything.")
         return
-    meant = {name: written[name] for name in _hardly_meant(outline, groups_of)}
-    by_line: dict[int, list[str]] = {}
+    by_line: dict[tuple[int, str], list[str]] = {}
     for name, as_written in meant.items():
         rule = closing.get(name)
-        if rule:
-            by_line.setdefault(rule.number, []).append(as_written)
-    for line, (first, *others) in by_line.items():
-        more = ""
-        if len(others) > 1:
-            more = f" and {len(others)} more robots"
-        more = f" and {quoted(others[0])[1:-1]}" if len(others) == 1 else more
-        message = f"{quoted(first)[1:-1]}{more} may fetch nothing."
-        yield LintHit("closed-to-robot", line, message)
+        if rule and name not in TOKENS:
+            # Of other robots it is not known how they read such a file.
+            is_known = dialect_of(name) is not None
+            code = "closed-to-robot" if is_known else "merged-with-next"
+            by_line.setdefault((rule.number, code), []).append(as_written)
+    for (line, code), robots in by_line.items():
+        said = _named(robots)
+        message = f"{said} may fetch nothing."
+        if code == "merged-with-next":
+            message = f"By RFC 9309, {said} would share this group, which closes all."
+        yield LintHit(code, line, message)
+
+
+def _named(names: list[str]) -> str:
+    """Return one or two names, or the first and how many more there are."""
+    first, *others = names
+    more = ""
+    if len(others) == 1:
+        more = f" and {quoted(others[0])[1:-1]}"
+    elif others:
+        more = f" and {len(others)} more robots"
+    return f"{quoted(first)[1:-1]}{more}"
 
 
 def _hardly_meant(
@@ -315,11 +347,11 @@ def _hardly_meant(
             is_blank = any(record.is_blank for record in between)
             name = name_of(one).lower()
             is_lone = is_blank and name in SEARCH_ENGINES and not others_search
-            if name not in {"", "*"} and (is_apart or is_lone):
+            if name and (is_apart or is_lone):
                 found.setdefault(name)
     found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
-        if len(groups) > 1 and name != "*":
+        if len(groups) > 1 and name != "*":  # of all robots, the last word may be meant
             lets_in = (
                 one.is_open or (one.has_rules and name in SEARCH_ENGINES)
                 for one in groups

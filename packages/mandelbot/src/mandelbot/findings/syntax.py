@@ -139,7 +139,8 @@ def _unknown_field(record: Record) -> Check:
     meant = _FIELDS.corrected(record.name)
     sign = _sign_for_colon(record)
     if record.field in _SCHEMES and record.value.startswith("//"):
-        message = f"There is a URL without a field: {quoted(record.raw.strip())}."
+        url = quoted(record.raw.strip())
+        message = f"There is a URL without a field: {url}. Write Sitemap: before it."
         yield LintHit("not-a-directive", record.number, message)
     elif sign:
         message = f"There is {quoted(sign[1])} instead of a colon after {sign[0]}."

@@ -15,6 +15,7 @@ from mandelbot.preferences.statements import MEANINGS, READERS, Statement
 from mandelbot.robotstxt import times
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 from mandelbot.robotstxt.records import name_of
+from mandelbot.robotstxt.sitemap_lines import urls_of
 from mandelbot.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -267,6 +268,15 @@ def _check_delay(record: Record) -> Check:
 def _check_sitemap(record: Record) -> Check:
     value = record.value
     number = record.number
+    urls = urls_of(value)
+    if len(urls) > 1:
+        message = f"There are {len(urls)} URLs in one line: write {len(urls)} lines."
+        yield LintHit("sitemap-not-alone", number, message)
+        return
+    if urls[0] != value:
+        message = f"There is more than a URL in {quoted(value)}: write {urls[0]}."
+        yield LintHit("sitemap-not-alone", number, message)
+        return
     if not ABSOLUTE_URL.fullmatch(value):
         yield LintHit(
             "relative-sitemap", number, f"{quoted(value)} is not an absolute URL."

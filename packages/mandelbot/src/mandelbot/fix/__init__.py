@@ -11,7 +11,7 @@ Disallow: /c/
 >>> print(normal.proof)
 verified: 18 allow/disallow decisions unchanged (mandelbot dialect)
 >>> print(*sentences(normal.effects))  # doctest: +ELLIPSIS
-closes /c/ for others, as read by the dialects rep1994, extended2; urllib.robotparser ...
+closes /c/ for others, as read by the dialects rep1994, extended2; urllib...
 """
 
 from mandelbot.fix.correction import (

@@ -14,14 +14,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.findings.source import marked_blocks
 from mandelbot.fix.rewritten_lines import Block, RewrittenLine, as_written, read_blocks
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import WHITE_SPACE, grammar_of
-from mandelbot.robotstxt.records import read_outline
+from mandelbot.robotstxt.records import RecordProblem, read_outline
+from mandelbot.robotstxt.sitemap_lines import bare_urls
 from mandelbot.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -136,11 +138,26 @@ class _Writer:
         Moderatobot, "Host directive": all but the first are skipped.
         """
         found = [record for record in outline.records if record.field == field]
+        if field == "sitemap":
+            found = self._with_bare_sitemaps(outline, found)
         kept = [record for record in found if record.value]
         unread = [record for record in found if not record.value]
         unread += kept[1:] if field == "host" else []
         self._blocks.unread.update(record.number for record in unread)
         return kept
+
+    def _with_bare_sitemaps(
+        self, outline: Outline, found: list[Record]
+    ) -> list[Record]:
+        """Return the Sitemap lines, and those that lack the field with it."""
+        for record in outline.records:
+            if record.field and RecordProblem.UNKNOWN_FIELD in record.problems:
+                for _, url in bare_urls(record.raw.encode("utf-8", "surrogateescape")):
+                    self._blocks.unread.discard(record.number)
+                    found.append(
+                        replace(record, name="Sitemap", field="sitemap", value=url)
+                    )
+        return sorted(found, key=attrgetter("number"))
 
     def _drop_repeated_versions(self, block: Block) -> None:
         """Keep one Robot-version a group (Moderatobot, "An Extended Standard ...")."""

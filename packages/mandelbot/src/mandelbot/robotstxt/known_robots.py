@@ -8,8 +8,10 @@ of the row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+Agent = str | Sequence[str]
 Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
 
 KINDS: dict[Kind, str] = {
@@ -176,6 +178,37 @@ CONTROL_TOKENS = {robot.name.lower(): robot for robot in KNOWN_ROBOTS if robot.r
 #: Names that no request has, in lower case: they only control a use.
 TOKENS = frozenset(robot.name.lower() for robot in KNOWN_ROBOTS if robot.is_token)
 _GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
+
+
+class Fallback(NamedTuple):
+    """A group that a robot obeys if the file has none for it, before that for ``*``."""
+
+    name: str
+    """Of the robot."""
+    group: str
+    source: str
+    """The document of its operator that says so."""
+    dated: str
+    """The month or year of the last comparison with the source, in ISO 8601."""
+
+
+_YANDEX_AGENT = "https://yandex.com/support/webmaster/en/robot-workings/user-agent"
+_YANDEXS = ("Bot", "Images", "Video", "Media", "Blogs", "News", "MobileBot")
+
+#: Google's are in its dialect: its robots read files by it.
+FALLBACKS = (
+    *(Fallback(f"Yandex{of}", "Yandex", _YANDEX_AGENT, "2026-11") for of in _YANDEXS),
+    Fallback("Applebot", "Googlebot", _APPLE, "2025"),
+)
+_GROUPS = {one.name.lower(): one.group for one in FALLBACKS}
+
+
+def with_fallback(agent: Agent) -> Agent:
+    """Return a robot and the name of the group that it falls back to, if any."""
+    if not isinstance(agent, str):
+        return agent
+    group = _GROUPS.get(agent.partition("/")[0].strip().lower())
+    return agent if group is None else (agent, group)
 
 
 def dialect_of(agent: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.robotstxt.decider import Decider
@@ -213,8 +214,20 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of all Sitemap lines as written, in order."""
-        return self._values("sitemap")
+        """The URLs of all Sitemap lines, in order; a value that is none, as written.
+
+        A line may lack the field, or have several URLs: see `sitemap_lines`.
+        """
+        from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
+
+        found = [
+            (number, url)
+            for number, value in self._grammar.values("sitemap", self._body)
+            if value
+            for url in sitemap_lines.urls_of(value)
+        ]
+        found += sitemap_lines.bare_urls(self._body)
+        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
 
     @property
     def hosts(self) -> tuple[str, ...]:

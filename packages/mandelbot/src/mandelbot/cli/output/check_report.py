@@ -97,8 +97,8 @@ _EXCUSE = re.compile(r"\s*mandelbot:\s*ignore\s+([a-z0-9\s,-]+)")
 def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """Return the lines in which a finding is not wanted, by its code; None: anywhere.
 
-    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line of its
-    own about the file.
+    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line by
+    itself about the file.
     """
     found: dict[str, set[int | None]] = {}
     for record in records:

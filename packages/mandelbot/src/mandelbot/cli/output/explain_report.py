@@ -298,7 +298,7 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     rows = [
         (
             *(_robot_cells(report) if of_robots else ()),
-            *(cut(cell, _RULE_SHOWN) for cell in verdict_cells(report)),
+            *(cut(cell, _RULE_SHOWN) for cell in _row_cells(report)),
             *_use_cells(report),
             printable(report["url"]),
         )
@@ -321,6 +321,15 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
 def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
     robot = report["robot"]
     return robot_name(report), robot["kind"] or "", robot["operator"] or ""
+
+
+def _row_cells(report: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the cells of a verdict; of a name that fetches nothing, about its use."""
+    verdict, line, by = verdict_cells(report)
+    robot = report["robot"]
+    if robot and robot["is_token"] and report["allowed"] is not None:
+        verdict = "unknown" if report["allowed"] else "disallowed"
+    return verdict, line, by
 
 
 def robot_name(report: dict[str, Any]) -> str:

@@ -12,7 +12,11 @@ from urllib.parse import urlsplit
 from mandelbot.answers.outcome import OutcomeKind, OutcomePolicy, SiteKnowledge
 from mandelbot.origins import site_of
 from mandelbot.robotstxt import RobotsTxt
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, KnownRobot
+from mandelbot.robotstxt.known_robots import (
+    KNOWN_ROBOTS,
+    KnownRobot,
+    with_fallback,
+)
 from mandelbot.robotstxt.records import name_of
 
 if TYPE_CHECKING:
@@ -51,7 +55,7 @@ class Question(NamedTuple):
         robots, _ = self.rules.read(dialect)
         if robots is None:
             return []
-        usage = robots.usage(self.url, self.agent)
+        usage = robots.usage(self.url, with_fallback(self.agent))
         return [
             {
                 "category": category,
@@ -170,6 +174,7 @@ class Rules:
         that lies past what robots read.
         """
         robots, reason = self.read(dialect)
+        agent = with_fallback(agent)
         if robots is not None:
             decided = _verdict_data(robots.verdict(url, agent))
             whole = None

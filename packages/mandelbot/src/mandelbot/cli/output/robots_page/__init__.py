@@ -26,7 +26,7 @@ from mandelbot.findings import FINDINGS
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import DIALECTS, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
-from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
+from mandelbot.robotstxt.known_robots import FALLBACKS, KINDS, KNOWN_ROBOTS
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt import Dialect
@@ -115,11 +115,10 @@ def tester_data(
 
 def dialect_data(dialect: Dialect) -> dict[str, Any]:
     """Return how a dialect reads files, as the page's script takes it."""
-    return {
-        name: value
-        for name, value in asdict(dialect).items()
-        if name not in _OF_FETCHING
-    }
+    data = asdict(dialect)
+    others = ((one.name.lower(), (one.group.lower(),)) for one in FALLBACKS)
+    data["fallbacks"] = (*dialect.fallbacks, *others)
+    return {name: value for name, value in data.items() if name not in _OF_FETCHING}
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:

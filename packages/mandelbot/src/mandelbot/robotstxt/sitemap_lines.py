@@ -1,0 +1,54 @@
+"""Reads the URLs of sitemaps, also where a line has more or less than one."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from mandelbot.robotstxt.grammar import decode, line_ends, searchable
+
+_AROUND = "<>\"'`“”‘’«»\u200b\u2060\ufeff"  # noqa: RUF001 -- quotes of other scripts
+_URL = re.compile(r"https?://[^\s,<>\"']+", re.IGNORECASE)
+_SEPARATOR = re.compile(r"[\s,;]+")
+#: A line without the field, or with another sign than its colon.
+_BARE = re.compile(
+    r"[\r\n][ \t]*(?P<field>sitemaps?[ \t]*[=;][ \t]*)?(?P<url>https?://[^\s#]+)"
+    r"[ \t]*(?=[\r\n#]|\Z)",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def urls_of(value: str) -> tuple[str, ...]:
+    """Return the URLs of a Sitemap line: the value as written if none is evident.
+
+    Evident are whole URLs in quotes or angle brackets, and several with commas or
+    blanks between them.
+    """
+    if value.isascii() and _URL.fullmatch(value):
+        return (value,)
+    parts = [part.strip().strip(_AROUND) for part in _SEPARATOR.split(value.strip())]
+    parts = [part for part in parts if part]
+    if parts and all(map(_URL.fullmatch, parts)):
+        return tuple(parts)
+    return (value,)
+
+
+def bare_urls(body: bytes) -> list[tuple[int, str]]:
+    """Return number and URL of the lines that name a sitemap without the field.
+
+    crawler-commons reads such lines, too: real files have them.
+    """
+    text = searchable(body)
+    found = [
+        (line.start(), decode(line["url"]))
+        for line in _BARE.finditer(text)
+        if line["field"] or _is_named_so(line["url"])
+    ]
+    ends = line_ends(text) if found else []
+    return [(bisect_right(ends, start), url) for start, url in found]
+
+
+def _is_named_so(url: str) -> bool:
+    """Whether the last part of a URL says that it is a sitemap."""
+    name = url.rpartition("/")[2].lower()
+    return name.endswith((".xml", ".xml.gz")) or "sitemap" in name
