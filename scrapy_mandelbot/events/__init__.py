@@ -467,6 +467,14 @@ TERMS_STATED = Event(
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
 )
+REQUEST_LOST = _warning("Lost %(request)s: %(why)s")
+REQUESTS_LOST_UNLOGGED = _warning(
+    "Further lost requests of %(site)s are not logged; with MANDELBOT_REPORT, a file"
+    " beside the report lists all"
+)
+LOST_NOT_WRITTEN = _error(
+    "The list of lost requests cannot be written to %(path)s: %(why)s",
+)
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
     sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),
@@ -479,6 +487,8 @@ REPORT_FAILED = _error(
 )
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
+METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
+METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")
 METRICS_NOT_SERVED = _error(
     "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )

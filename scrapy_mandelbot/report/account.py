@@ -22,6 +22,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
@@ -92,6 +93,7 @@ class Account:
             Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
+        self._lost = LostRequests(self._crawl.events)
         self._left: int | None = None
         self._began = inf
         self._ended = inf
@@ -123,6 +125,8 @@ class Account:
         end = fates.pop(request) if request in fates else _end_of(exception)
         site.tally.count(End.TRIED_AGAIN, -1)
         site.tally.count(end)
+        if end in site.tally.LOST:
+            self._lost.report(request, site.name, end, exception)
         if end is End.NETWORK and not self._unanswered:
             self._unanswered = f"{site.name}: {failure_of(exception).value}"
             proxy = request.meta.get("proxy")

@@ -157,6 +157,25 @@ async def test_one_long_nightly_run_waits(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_lost_requests_are_crawled_by_the_next_run(recipe, webs):
+    """Also pages that nothing links to any more; then the list is gone."""
+    web = site(webs, 6)
+    web.refuse = Closed(seconds=10**6, after=3)
+    lost = recipe("lost", shop=web.url)
+    spider = lost.spider("shop")
+    settings = {**lost.settings(), "MANDELBOT_PAUSE_OPTIONS": {"total": 60}}
+    first = await crawl(spider, settings)
+    assert first.stats["mandelbot/requests/lost"] > 0
+    web.refuse = lambda _path: None
+    web.pages["/"] = html()
+    second = await crawl(spider, settings)
+    assert set(first.urls() + second.urls()) == set(web.urls(6))
+    third = await crawl(spider, settings)
+    assert third.urls() == [f"{web.url}/"]
+
+
+@TURNED
+@ensureDeferred
 async def test_only_what_has_changed(recipe, webs):
     """The first run gets all pages of the sitemap, the second those that are newer than
     it.
