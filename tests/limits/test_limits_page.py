@@ -34,7 +34,7 @@ NO_LIMITS = {
     "mandelbot.origins._LONGEST_NAME": "what a name can be",
     "mandelbot.answers.inside._LONGEST_HOSTS": "what a name can be",
     "politeness.pacer._LONGEST_WAY": "when a request has arrived",
-    "fleet.worker.LONGEST_SILENCE": "when a worker is taken for dead",
+    "fleet.link.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "mandelbot.robotstxt.agents.product_tokens": "agents are the project's",
     "mandelbot.robotstxt.grammar.grammar_of": "dialects are the project's",
