@@ -343,3 +343,12 @@ def test_both_distributions_have_one_version_now():
     built, library = map(release.version, release.PACKAGES)
     needed = SETUP["options"]["install_requires"]
     assert release.of_the_library(built, library, needed) == []
+
+
+def test_both_distributions_name_the_same_addresses_and_pythons():
+    """What a fork changes in setup.cfg, it changes in the library's file, too."""
+    library = (ROOT / "packages" / "mandelbot" / "pyproject.toml").read_text()
+    for text in (HOME, SETUP["metadata"]["author_email"]):
+        assert f'"{text}"' in library
+    of = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+    assert set(of.findall(library)) == pythons()
