@@ -43,7 +43,9 @@ NO_LIMITS = {
     "mandelbot.findings.structure._LONGEST": (
         "of a name that is compared with others for a finding"
     ),
-    "mandelbot.findings.syntax._LONGEST": "what a field can be",
+    "mandelbot.findings.agent_checks._MOST_NAMES": "of names that a message repeats",
+    "mandelbot.findings.spelling._LONGEST": "what a field can be",
+    "mandelbot.findings.value_checks._LONGEST_HOST": "what a host can be",
     "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": (
         "when a finding is reported"
     ),
@@ -55,7 +57,7 @@ NO_LIMITS = {
     "mandelbot.sitemaps.markup._LONGEST_CLOSING": (
         "of markup that may be cut between two blocks"
     ),
-    "mandelbot.sitemaps.entries._LONGEST_NAME": (
+    "mandelbot.sitemaps.splitting._LONGEST_NAME": (
         "of markup that may be cut between two blocks"
     ),
     "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",

@@ -233,3 +233,19 @@ def test_what_is_written_down_of_a_run_is_bounded():
     run = rate_control._run
     assert len(run.good) == len(run.came) == 2_000
     assert len(run.refused) == 100
+
+
+def test_a_limit_is_forgotten_when_only_dead_pages_were_refused():
+    """The rate goes on from what was borne; new runs find a limit, if there is one."""
+    rate_control, _ = in_limit(20.0)
+    assert rate_control.mode is Mode.LIMIT
+    rate_control.forget_limit()
+    assert rate_control.mode is Mode.CHANCE
+    assert rate_control._told == 0
+
+
+def test_without_a_limit_there_is_none_to_forget():
+    """A ramp goes on as a ramp."""
+    rate_control = RateControl()
+    rate_control.forget_limit()
+    assert rate_control.mode is Mode.RAMP
