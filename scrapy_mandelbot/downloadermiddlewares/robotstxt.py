@@ -96,10 +96,8 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
-        if rules.is_large and self._crawl.forbids(request):
-            steps = rules.robots.explaining(self._agent(request))
-            if steps:
-                await self._crawl.clock.share.run(steps)
+        if rules.is_large:
+            await self._prepare_reason(rules, request)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
