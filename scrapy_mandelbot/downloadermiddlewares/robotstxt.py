@@ -153,14 +153,6 @@ class RobotsTxtMiddleware:
             if not await throttle.wait(flight):
                 raise self._not_sent(flight, rules)
 
-    async def _prepare_reason(self, rules: SiteRules, request: Request) -> None:
-        """Take the steps before a large file says which rule forbids a request."""
-        if not self._crawl.forbids(request):
-            return
-        steps = rules.robots.explaining(self._agent(request))
-        if steps:
-            await self._crawl.clock.share.run(steps)
-
     def _keep(self, site: Site, fetcher: RobotsFetcher, rules: SiteRules) -> None:
         """Keep a site's rules at hand, except those for requests with credentials."""
         if fetcher is self._crawl.fetcher:
