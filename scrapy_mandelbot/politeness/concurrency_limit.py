@@ -20,8 +20,8 @@ crawl and for the visitors behind it in the queue.
 - *Resting.* Between trials the number stays, longer after each trial in vain. The rate
   is watched meanwhile: if it halves, fewer are tried soon; if it grows, more are.
 - Answers are timed in batches. The more neighbouring batches differ, the more of them
-  are compared; where no affordable number of them would tell anything, nothing is tried
-  downward, and upward the project's number is used.
+  are compared. Where no affordable number of them would do, nothing is tried downward,
+  and upward the project's number is used.
 
 A number is judged only while it, and nothing else, holds requests back; the caller says
 so with :meth:`ConcurrencyLimit.full`. A refusal ends a trial where it began: refusals,
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
         return (self.other / self.other_rate) / (self.bound / self.rate)
 
 
-class _Measurement:
+class _Batches:
     """The pages a second at one number of requests in flight, in batches."""
 
     __slots__ = ("answers", "began", "last", "seconds", "size", "until")
@@ -177,7 +177,7 @@ class ConcurrencyLimit:
         self._reported = 0  # the bound that was news last; 0: the project's number
         self._trial: _Trial | None = None
         self._other = 0  # the number that `bound` is compared with, in a trial
-        self._measurement = _Measurement(self.bound, 0)
+        self._measurement = _Batches(self.bound, 0)
         self._variance = 0.0  # of neighbouring batches; the greatest lately
         self._reference = 0.0  # pages a second since it rests, or one step before
         self._rest = _FIRST_REST  # long batches of the next rest
@@ -223,7 +223,7 @@ class ConcurrencyLimit:
         else:
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
-            self._measurement = _Measurement(self.bound, 0)
+            self._measurement = _Batches(self.bound, 0)
             self._measurement.begin(answers, now)
         elif self.phase is Phase.STARTING:
             self._measurement.until = answers
@@ -274,14 +274,14 @@ class ConcurrencyLimit:
         return _NOISE * self._variance > _MOST_BATCHES
 
     def _measure_anew(self) -> None:
-        self._measurement = _Measurement(self.bound, 0)
+        self._measurement = _Batches(self.bound, 0)
 
     def _held_back_by_something_else(self, answers: int) -> None:
         """End a trial: the bound was not reached for long, so nothing was learned."""
         if self._trial is not None:
             self.bound = max(self.bound, self._other)
             self._go_to_rest()
-        self._measurement = _Measurement(self.bound, answers)
+        self._measurement = _Batches(self.bound, answers)
 
     # Deciding.
 

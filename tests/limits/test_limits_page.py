@@ -28,6 +28,11 @@ NO_LIMITS = {
         "of a directory, whose name has a digest of the rest"
     ),
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
+    "mandelbot.robotparser._MOST_BYTES": "that of a robots.txt, for one caller",
+    "politeness.concurrency_limit._LONGEST_REST": "of batches between two trials",
+    "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
+    "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",
+    "politeness.pause._MOST_APART": "seconds between two probes",
     "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
     "mandelbot.answers.failures._LONGEST_LABEL": "what a name can be",
