@@ -150,16 +150,12 @@ class Sites:
         if learnt is not None:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
-            self._forget_runs(learnt.ended_at - LEARNT_FOR)
-
-    def _forget_runs(self, since: float) -> None:
-        """Forget runs of sites that refused nothing since then, or of too many."""
-        while self._learnt:
+            since = learnt.ended_at - LEARNT_FOR
             oldest = next(iter(self._learnt))
-            if len(self._learnt) <= MOST_LEARNT and oldest.ended_at >= since:
-                return
-            del self._learnt[oldest]
-            oldest.forget_runs()
+            while len(self._learnt) > MOST_LEARNT or oldest.ended_at < since:
+                del self._learnt[oldest]
+                oldest.forget_runs()
+                oldest = next(iter(self._learnt))
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""
