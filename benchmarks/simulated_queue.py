@@ -51,7 +51,7 @@ class SiteAndQueue:
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now
-        if self._in_flight >= InFlight.AT_FIRST + self._answered:
+        if self._in_flight >= self.most_at_once():
             return inf
         due = self.site.due(now)
         if not self._aside or due == inf:
@@ -121,8 +121,16 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
+        self._note_full(now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
+
+    def most_at_once(self) -> int:
+        """Return how many requests may be in flight."""
+        return InFlight.AT_FIRST + self._answered
+
+    def _note_full(self, now: float) -> None:
+        """Note that one more is in flight."""
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
         self.site.sent(flight, now)

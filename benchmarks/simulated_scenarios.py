@@ -8,7 +8,7 @@ are not kind; and some of either kind that nothing was tuned on.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -516,4 +516,24 @@ SCENARIOS: dict[str, Scenario] = {
     # One address with several names.
     "20 names, 60/min": named(lambda _: Bucket(1, 20), 20),
     "2 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 300, 2),
+}
+
+OF_DEAD_PAGES = [
+    "22 dead, path",
+    "22 dead, flat",
+    "111 dead, path",
+    "111 dead, by turns",
+    "111 dead, flat",
+    "30 dead first",
+    "5 dead of 5,000, flat",
+    "111 dead, inner path",
+    "111 dead, inner query",
+    "300 dead, flat",
+]
+FEW_IN_FLIGHT = (4, 5, 6)
+"""With so many, some dead pages are refused in two groups, as by a limit."""
+SCENARIOS |= {
+    f"{name}, {most} in flight": replace(SCENARIOS[name], in_flight=most)
+    for name in OF_DEAD_PAGES
+    for most in FEW_IN_FLIGHT
 }

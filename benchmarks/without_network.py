@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 PACKAGE = "scrapy_mandelbot"
+PACKAGES = {PACKAGE, "mandelbot"}  # the add-on and its library are counted together
 STOCK = {"ROBOTSTXT_OBEY": True}
 OURS = {**STOCK, "ADDONS": {f"{PACKAGE}.Addon": 500}}
 ANNOTATE = {**OURS, "MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "annotate"}
@@ -314,9 +315,9 @@ class QueueRecorder:
 
 
 def _name(frame: FrameType) -> str:
-    """Return ``module:function`` of a function of the package, else an empty text."""
+    """Return ``module:function`` of a function of ours, else an empty text."""
     module = frame.f_globals.get("__name__", "")
-    if module != PACKAGE and not module.startswith(PACKAGE + "."):
+    if module.partition(".")[0] not in PACKAGES:
         return ""
     code = frame.f_code
     function = getattr(code, "co_qualname", code.co_name)
@@ -352,7 +353,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         gc.disable()
     elif count == "trace":
         # else the first 503 would load it
-        import_module(f"{PACKAGE}.politeness.retry_after")
+        import_module("mandelbot.answers.retry_after")
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
     spider, arguments = SHAPES[shape](int(pages))
@@ -386,12 +387,12 @@ def counted(count: str, recorder: Recorder) -> object:
         loaded = [
             one
             for name, one in sys.modules.items()
-            if name.partition(".")[0] == PACKAGE
+            if name.partition(".")[0] in PACKAGES
         ]
         kinds = {
             one for module in loaded for one in vars(module).values() if isclass(one)
         }
-        ours = [one for one in kinds if one.__module__.partition(".")[0] == PACKAGE]
+        ours = [one for one in kinds if one.__module__.partition(".")[0] in PACKAGES]
         return len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours)
     return recorder.calls if count == "trace" else os.getpid()
 

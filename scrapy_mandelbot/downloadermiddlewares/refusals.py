@@ -70,7 +70,9 @@ class Refusals:
         )
         fingerprint = throttle.in_flight.fingerprint_of(flight)
         effect = site.refused(flight, fingerprint, refusal)
-        if effect is not None:
+        if effect is PauseEffect.MAY_REFUSE_ROBOTS:
+            self._crawl.events.emit(events.MAY_REFUSE_ROBOTS, where=site.name, why=why)
+        elif effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)
             throttle.pauses.section(effect, site, request)

@@ -31,6 +31,7 @@ from scrapy_mandelbot.politeness import (
 )
 
 FEW = range(1000, 1003)
+SEVERAL_GROUPS = "5 dead of 5,000, flat"
 MANY = range(1100, 1120)
 
 
@@ -171,6 +172,41 @@ def test_all_pages_come(name):
         assert one.failed_unsent == 0
 
 
+# Seconds until the last good page, at most, with 4, 5 and 6 in flight.
+FEW_IN_FLIGHT = {
+    "22 dead, path": (6, 6, 6),
+    "22 dead, flat": (30, 40, 40),
+    "111 dead, path": (6, 6, 6),
+    "111 dead, by turns": (15, 15, 15),
+    "111 dead, flat": (110, 100, 95),
+    "30 dead first": (6, 6, 6),
+    "5 dead of 5,000, flat": (85, 75, 65),
+    "111 dead, inner path": (6, 6, 6),
+    "111 dead, inner query": (6, 6, 6),
+    "300 dead, flat": (1800, 1800, 1400),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "seconds"),
+    [
+        pytest.param(
+            name,
+            most,
+            seconds,
+            marks=[pytest.mark.slow] * (name not in {"22 dead, flat", SEVERAL_GROUPS}),
+        )
+        for name, each in FEW_IN_FLIGHT.items()
+        for most, seconds in zip((4, 5, 6), each, strict=True)
+    ],
+)
+def test_dead_pages_are_no_limit_however_few_are_in_flight(name, most, seconds):
+    """They may be refused in several groups, as by a bucket that is full."""
+    for one in crawled(f"{name}, {most} in flight", FEW):
+        assert one.got == one.gettable
+        assert one.last_good <= seconds
+
+
 GOT = {
     "section, 1 in 2 is well": 240,
     "section, 1 in 3 is well": 207,
@@ -239,7 +275,7 @@ NEEDED_BY = [
     (slow_limit_estimator, "_SPANS", 1, "10/min"),
     (slow_limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
     (slow_limit_estimator, "_TRUSTED", 1e9, "10 to 30 a minute"),
-    (rate_control, "CONCLUSIVE", 100, "111 dead, flat"),
+    (slow_limit_estimator, "CONCLUSIVE", 100, "111 dead, flat"),
     # faults.py, pause.py, probe.py
     (faults, "_SUSPICIOUS", 100, "111 dead, path"),
     (faults, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),

@@ -1,4 +1,6 @@
-"""After a hundred thousand requests of every fate nothing is counted that is not there."""
+"""After a hundred thousand requests of every fate nothing is counted that is
+not there.
+"""
 
 from __future__ import annotations
 
