@@ -1,4 +1,4 @@
-"""Tells a rate limit from chance: do refusals depend on the requests before them?
+"""Separates a rate limit from chance: do refusals depend on the requests before them?
 
 A server that limits its clients keeps a bucket, or something that works like one: each
 request adds to it, it drains at a rate, and what does not fit is refused. The server

@@ -181,7 +181,7 @@ class Site:
 
     def _is_late(self, now: float, flight: Flight) -> bool:
         """Return whether the site was paused since the request was handed out."""
-        # The queue takes back what it handed out, also if a probe may go by now.
+        # The queue takes back what it handed out, also if a probe may be sent now.
         if flight.is_from_queue or self.pause.due(now) > now:
             return self._is_shut_for(flight)
         return False

@@ -339,7 +339,7 @@ class SiteQueue:
         return [queue.name for queue in queues], [one.request for one in taken]
 
     def _try_to_hand_out(self, request: Request, queue: SubQueue) -> bool:
-        """Hand the request out, if it may go by all that is found out only now."""
+        """Hand the request out, if what is known only now allows it."""
         site = queue.site
         slot = queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
