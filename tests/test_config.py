@@ -93,6 +93,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
+    ("MANDELBOT_CONCURRENCY", "auto", "'fixed' or 'measured'"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),

@@ -77,6 +77,13 @@ NETWORK_DOWN = _warning(
     stats=("mandelbot/network/down",),
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
+CONCURRENCY_LOWERED = Event(
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a"
+    " second (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times"
+    " as long",
+    stats=("mandelbot/concurrency/lowered",),
+)
+CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
@@ -100,6 +107,11 @@ REFUSES_ROBOTS = _warning(
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
+)
+MAY_REFUSE_ROBOTS = _warning(
+    "%(where)s may refuse this crawler: pages of several paths are forbidden, and none"
+    " was good since (%(why)s). Nothing is paused: they may be private"
+    " (docs/says_no.rst)",
 )
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
@@ -213,8 +225,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
-    " the next attempt is for a request that comes after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s."
+    " Only its robots.txt was asked for: while that is unreachable, no page may be (RFC"
+    " 9309; ROBOTSTXT_OBEY = False for this spider, if you may). A request that comes"
+    " after %(next)s asks again.",
 )
 ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
@@ -351,6 +365,10 @@ LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_HAD_FINISHED = Event(
+    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not"
+    " sent again: use a new JOBDIR for a new crawl"
 )
 JOB_START_SKIPPED = Event(
     "Skipped %(requests)s of start() that the job already has: %(named)s"

@@ -13,7 +13,8 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
+from scrapy_mandelbot.fleet.carriers import open_job_server
+from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.link import Link
 from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
 from scrapy_mandelbot.fleet.shared_job import SharedJob
@@ -231,10 +232,10 @@ class JobWorker(RunningJob):
             take, self._idleness(), self.storage.in_flight()
         )
         self._is_asking = True
-        call: Callable[[], Reply] = partial(self.server.exchange, exchange)
-        if self._cookies is not None:
-            call = self._cookies.with_exchange(exchange)
-        self.link.call(call, self._answered)
+        if self._cookies is None:
+            self.link.call(lambda: self.server.exchange(exchange), self._answered)
+        else:
+            self.link.call(self._cookies.with_exchange(exchange), self._answered)
 
     def _wait_at_end(self, call: Callable[[], T]) -> T:
         return self.link.call_and_wait(call, _WAIT_AT_END)

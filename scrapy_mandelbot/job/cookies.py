@@ -14,7 +14,7 @@ Cookies are plain values, whatever may be pickled elsewhere: reading them runs n
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from http.cookiejar import Cookie
 from itertools import islice
@@ -126,6 +126,15 @@ def _fields(cookie: Cookie) -> tuple[Any, ...]:
     return (*fields, tuple(sorted(others.items())), bool(cookie.rfc2109))
 
 
+def _hash_of(cookie: Cookie) -> int:
+    # Of what a project has put into it that has no hash, the text.
+    fields = _fields(cookie)
+    try:
+        return hash(fields)
+    except TypeError:
+        return hash(repr(fields))
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"no text: {type(value).__name__}")
@@ -207,7 +216,7 @@ class CookieWatch:
         here = self._find(jar, place)
         known = self._known.get((place.jar, place.domain), {})
         before = known.get((place.path, place.name))
-        if (None if here is None else hash(_fields(here))) != before:
+        if (None if here is None else _hash_of(here)) != before:
             return  # a change of this crawl's own is about to be stored
         if cookie is not None and not self._is_over(cookie):
             self._know(place, cookie)
@@ -236,39 +245,44 @@ class CookieWatch:
         known = self._known.setdefault((key, domain), {})
         present = set()
         for cookie in islice(cookies, MOST_OF_A_DOMAIN):
-            place = CookiePlace(key, domain, cookie.path, cookie.name)
-            if self._is_over(cookie) or not self._is_storable(place, cookie, known):
+            if self._is_over(cookie):
                 continue
-            present.add(place[2:])
-            if known.get(place[2:]) != hash(_fields(cookie)):
+            place = CookiePlace(key, domain, cookie.path, cookie.name)
+            before = known.get(place[2:])
+            if before is None or before != _hash_of(cookie):
+                body = self._body(place, cookie, is_new=before is None)
+                if body is None:
+                    continue
                 self._know(place, cookie)
-                found.append(CookieChange(place, write_cookie(key, cookie)))
+                found.append(CookieChange(place, body))
+            present.add(place[2:])
         for path, name in known.keys() - present:
             found.append(CookieChange(CookiePlace(key, domain, path, name), None))
             self._forget(key, domain, path, name)
         if not known:
             self._known.pop((key, domain), None)
 
-    def _is_storable(
-        self, place: CookiePlace, cookie: Cookie, known: Mapping[tuple[str, str], int]
-    ) -> bool:
+    def _body(
+        self, place: CookiePlace, cookie: Cookie, *, is_new: bool
+    ) -> bytes | None:
+        """Return a cookie as it is to be stored; None: it is not."""
         why = ""
+        body = None
         try:
-            if known.get(place[2:]) == hash(_fields(cookie)):
-                return True
-            write_cookie(place.jar, cookie)
             length = len(cookie.name) + len(cookie.value or "") + len(cookie.path)
             if length > LONGEST_COOKIE:
                 why = f"is longer than {LONGEST_COOKIE} characters"
-            elif place[2:] not in known and self._count >= MOST_COOKIES:
+            elif is_new and self._count >= MOST_COOKIES:
                 why = f"comes after {MOST_COOKIES} others"
+            else:
+                body = write_cookie(place.jar, cookie)
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
             why = f"is no plain value ({type(error).__name__})"
         if why:  # neither name nor value: the log is no place for secrets
             self._warn_once(
                 "A cookie of %s is not stored in the job, as it " + why, place.domain
             )
-        return not why
+        return body
 
     def _forget(self, key: Any, domain: str, path: str, name: str) -> None:
         known = self._known.get((key, domain), {})
@@ -280,7 +294,7 @@ class CookieWatch:
         where = place.path, place.name
         if where not in known:
             self._count += 1
-        known[where] = hash(_fields(cookie))
+        known[where] = _hash_of(cookie)
 
     def _find(self, jar: Any, place: CookiePlace) -> Cookie | None:
         for cookie in engine.cookies_of(jar, [place.domain]).get(place.domain, ()):
@@ -320,12 +334,11 @@ class JobCookies:
 
     def close(self, *, is_finished: bool) -> None:
         """Store what changed outside requests; a finished crawl stores nothing."""
-        if not is_finished:
+        if is_finished:
+            self._watch.stop()
+            forget_cookies(self._job)
+        else:
             self._put(self._watch.all_changes())
-            return
-        for name in self._job.kept(IN_JOB):
-            self._job.put(name, None)
-        self._watch.stop()
 
     def _store(self) -> None:
         self._put(self._watch.changes())
@@ -333,6 +346,12 @@ class JobCookies:
     def _put(self, changes: Iterable[CookieChange]) -> None:
         for change in changes:
             self._job.put(IN_JOB + change.place.key, change.body)
+
+
+def forget_cookies(job: StoredJob) -> None:
+    """Delete all cookies of a job: they are secrets, and a new crawl begins without."""
+    for name in job.kept(IN_JOB):
+        job.put(name, None)
 
 
 def watch_cookies(crawler: Crawler) -> CookieWatch | None:

@@ -213,6 +213,10 @@ class Faults:
             return 0
         return one.times
 
+    def are_all_alone(self) -> bool:
+        """Return whether each page that was refused is to blame itself."""
+        return all(one.is_alone for one in self.urls.values())
+
     # Answers and refusals.
 
     def restore(self, now: float, left: LeftPause) -> None:

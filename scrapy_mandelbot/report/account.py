@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from mandelbot.answers.failures import failure_of
 from mandelbot.answers.outcome import Failure
-from mandelbot.formatting import clock_time, counted, duration, shown
+from mandelbot.formatting import (
+    clock_time,
+    counted,
+    duration,
+    shown,
+    without_credentials,
+)
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -123,6 +129,10 @@ class Account:
             self._lost.report(request, site.name, end, exception)
         if end is End.NETWORK and not self._unanswered:
             self._unanswered = f"{site.name}: {failure_of(exception).value}"
+            proxy = request.meta.get("proxy")
+            if proxy:
+                through = without_credentials(str(proxy))
+                self._unanswered += f" through the proxy {through}"
 
     @property
     def left(self) -> int:
@@ -301,7 +311,13 @@ class Account:
             )
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
-            yield "Raise RETRY_TIMES to retry more often."
+            if self._crawler.stats.get_value(events.ROBOTS_TRIED_ENOUGH.stats[0], 0):
+                yield (
+                    "Of hosts that never answered, robots.txt alone was asked for:"
+                    " see the warnings."
+                )
+            else:
+                yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
             option = "MANDELBOT_PAUSE_OPTIONS['wait']"
             yield f"Raise {option} to wait longer outside the queue."

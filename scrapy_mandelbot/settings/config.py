@@ -111,6 +111,9 @@ class Config:
     pace_fetch_time: bool = _setting(
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
     )
+    concurrency: str = _setting(
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
+    )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
     )

@@ -39,6 +39,7 @@ LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 USAGE_MODES = ("off", "annotate", "obey")
 TOGETHER_MODES = ("domain", "address")
+CONCURRENCY_MODES = ("fixed", "measured")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 IDLE_MODES = ("auto", "wait", "signal", "close", "fail")

@@ -275,6 +275,11 @@ def middleware_cells():
 
 # Credentials.
 
+NOT_FOR_ROBOTS = (
+    "robots.txt is asked for without the header of the pages, and 401 allows all, as"
+    " with stock Scrapy"
+)
+
 
 def authorized(how, lasts=0.0):
     basic = "Basic " + base64.b64encode(b"someone:secret").decode()
@@ -303,11 +308,16 @@ def authorized(how, lasts=0.0):
 
 
 def credential_cells():
-    for how in ("Basic, by http_user", "Basic, by header", "Bearer, by header"):
+    for how, worse in (
+        ("Basic, by http_user", ""),
+        ("Basic, by header", NOT_FOR_ROBOTS),
+        ("Bearer, by header", NOT_FOR_ROBOTS),
+    ):
         yield Cell(
             f"credentials: {how}",
             "all of the site wants them, robots.txt too",
             partial(authorized, how),
+            worse=worse,
         )
         yield Cell(
             f"credentials and an outage: {how}",
@@ -315,6 +325,7 @@ def credential_cells():
             partial(authorized, how, 8.0),
             waits=14,
             why=OUT_8,
+            worse=worse,
         )
 
 

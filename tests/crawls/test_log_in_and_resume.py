@@ -104,7 +104,7 @@ def refused(web) -> int:
 @pytest.fixture(params=["file", pytest.param("redis", marks=NEEDS_REDIS)])
 def stored(request, tmp_path):
     """Settings that store the job in a file, or on Redis."""
-    common = {"ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 2}
+    common = {"ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1}
     if request.param == "file":
         return {**common, "JOBDIR": str(tmp_path / "job")}
     server = request.getfixturevalue("redis_server")
@@ -115,16 +115,20 @@ def stored(request, tmp_path):
 async def test_a_resumed_crawl_is_logged_in_from_its_first_page(webs, stored):
     """And logs in again, as without a job; after the end nothing is kept."""
     web = members_only(webs)
-    first = await crawl(EndsHalfway, stored, start_urls=[web.url + "/"])
-    second = await crawl(Members, stored, start_urls=[web.url + "/"])
-    assert first.stats["finish_reason"] == "halfway"
-    assert second.stats["finish_reason"] == "finished"
-    urls = first.urls() + second.urls()
+    runs = [
+        await crawl(spider, stored, start_urls=[web.url + "/"])
+        for spider in (EndsHalfway, EndsHalfway, Members)
+    ]
+    reasons = [one.stats["finish_reason"] for one in runs]
+    assert reasons == ["halfway", "halfway", "finished"]
+    urls = [url for one in runs for url in one.urls()]
     assert sorted(urls) == sorted(f"{web.url}/page/{n}" for n in range(PAGES))
-    assert (refused(web), logins(web)) == (0, 2)
-    await crawl(Members, stored, start_urls=[web.url + "/"])
-    assert logins(web) == 3
-    assert not any("sid" in hit.headers.get("cookie", "") for hit in web.hits[-1:])
+    assert (refused(web), logins(web)) == (0, 3)
+    web.hits.clear()
+    again = await crawl(Members, stored, start_urls=[web.url + "/"])
+    assert again.stats["finish_reason"] == "finished"
+    assert [hit.path for hit in web.hits] == ["/login"]
+    assert "cookie" not in web.hits[0].headers
 
 
 @ensureDeferred
@@ -250,6 +254,26 @@ async def test_start_urls_of_scrapys_start_are_skipped_and_named(webs, tmp_path)
         f"Skipped 6 requests of start() that the job already has: {named} and 3 more"
     )
     assert set(Counter(hit.path for hit in web.hits).values()) == {1}
+
+
+@ensureDeferred
+async def test_a_run_in_a_finished_jobdir_says_why_it_requests_so_little(
+    webs, tmp_path
+):
+    """Once it had finished, and not while it is resumed."""
+    web = webs()
+    web.chain(5)
+    settings = {"JOBDIR": str(tmp_path / "job"), "ROBOTSTXT_OBEY": False}
+    limits = [{"CLOSESPIDER_PAGECOUNT": 2, "CONCURRENT_REQUESTS": 1}, {}, {}]
+    runs = [
+        await crawl(LinksSpider, {**settings, **limit}, start_urls=[web.url + "/"])
+        for limit in limits
+    ]
+    lines = [run.logged("This JOBDIR finished at ") for run in runs]
+    assert lines[:2] == [[], []]
+    (line,) = lines[2]
+    assert "; the 5 requests that it has crawled are not sent again" in line
+    assert runs[2].urls() == [f"{web.url}/"]
 
 
 @ensureDeferred

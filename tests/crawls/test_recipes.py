@@ -258,6 +258,32 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_a_dead_proxy_of_three_loses_no_page(recipe, webs):
+    """A retry takes the next one, also for the robots.txt of the first page."""
+    proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
+    dead = webs("127.0.0.3")
+    shop = "http://shop.test"
+    for proxy in proxies:
+        proxy.pages = {f"{shop}/{number}": html() for number in range(12)}
+        proxy.pages[f"{shop}/robots.txt"] = Answer(b"")
+    several = recipe("proxies")
+    several.module("proxies")
+
+    class Shop(scrapy.Spider):
+        name = "shop"
+        start_urls = [f"{shop}/{number}" for number in range(12)]
+
+        def parse(self, response):
+            yield {"url": response.url}
+
+    urls = [dead.url, *(proxy.url for proxy in proxies)]
+    dead.close()
+    run = await crawl(Shop, {**several.settings(), "PROXIES": urls, "RETRY_TIMES": 2})
+    assert run.urls() == sorted(Shop.start_urls)
+
+
+@TURNED
+@ensureDeferred
 async def test_a_site_pauses_for_all_proxies(recipe, webs):
     """One is refused for a minute: nothing is sent through any, and then all pages
     arrive.

@@ -254,7 +254,7 @@ def test_asking_costs_little_while_it_is_in_vain(workers, server, clock):
 
 
 def test_a_pause_that_is_ended_by_hand_is_ended_for_all(workers, clock):
-    """The operator knows that the site is well: one asks at once, and then the others."""
+    """The operator knows that the site is well: one goes at once, then all."""
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 300)
     clock.turn(10)
