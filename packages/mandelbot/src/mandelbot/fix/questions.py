@@ -173,7 +173,7 @@ class Questions:
         a name of a letter or two.
         """
         self.has_short_names = False
-        """A name of the files is so short that any header contains it."""
+        """Whether any header contains one of the names, as it is short."""
         self._written: dict[str, None] = {}
         self.is_whole = True
         """False: there are so many questions that a part of them, spread evenly, has to
