@@ -2,7 +2,7 @@
 
 Two things follow the clock: the event loop, whose timers ring when the clock says so,
 and the modules of Scrapy that compare times themselves (``DOWNLOAD_DELAY``, the
-latency that AutoThrottle goes by, periodic calls). Each is taken over when a crawl
+latency that AutoThrottle uses, periodic calls). Each is taken over when a crawl
 begins inside ``autojump``, and for good: timers of a loop whose clock went back would
 be late.
 """
