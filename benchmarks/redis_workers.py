@@ -20,6 +20,8 @@ one      nothing happens to them, and each callback takes half a second: what a 
          worker is worth to a crawl of one site (``one 3 60 1``)
 memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a
          fingerprint take
+scripts  no crawl: for how many milliseconds one script stops a Redis with very many
+         sites (``scripts 200000``)
 
 Usage::
 
@@ -242,6 +244,89 @@ def memory() -> int:
     return 0
 
 
+SITES_AT_LEAST = 1_000
+
+
+def scripts(sites: int) -> int:
+    """Print how long one script takes at most in a job of many sites."""
+    from redis import Redis  # noqa: PLC0415 -- of the extra
+    from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
+
+    from scrapy_mandelbot.fleet.job_server import JobTerms  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.redis_job import RedisJobServer  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.shared_job import SharedJob  # noqa: PLC0415
+
+    with (
+        tempfile.TemporaryDirectory(prefix="redis-workers-") as name,
+        RedisServer(Path(name)) as redis,
+        Redis.from_url(redis.url) as client,
+    ):
+        client.config_set("slowlog-max-len", 100_000)
+        old = RedisJobServer(redis.url, JobTerms("sites", 600.0, "old"))
+        new = RedisJobServer(redis.url, JobTerms("sites", 600.0, "new"))
+        first = SharedJob(old.join(), time.monotonic)
+        old.exchange(first.next_exchange(0, ""))
+        put_aside(client, old.key, sites)
+        member = SharedJob(new.join(), time.monotonic)
+
+        def exchange(take: int = 0) -> None:
+            member.take_answer(new.exchange(member.next_exchange(take, "")))
+
+        def look() -> None:
+            while client.exists(f"{old.key}:looking"):
+                exchange()
+
+        def push() -> None:
+            push_to_new_sites(member)
+            exchange()
+
+        view = new.view()
+        calls = {
+            "a worker joins": new.join,
+            "it looks through what is set aside": look,
+            "1,000 requests of 1,000 new sites": push,
+            "16 sites are taken": lambda: exchange(16),
+            "a site is requeued": lambda: view.requeue("https://a.example"),
+            "an exception is requeued": lambda: view.requeue("KeyError"),
+            "all is counted": view.lengths,
+            "all is requeued": lambda: view.requeue(""),
+        }
+        print(f"The longest command, with {sites:,} sites:")
+        for what, call in calls.items():
+            client.config_set("slowlog-log-slower-than", 0)
+            client.slowlog_reset()
+            call()
+            client.config_set("slowlog-log-slower-than", -1)
+            longest = max(one["duration"] for one in client.slowlog_get(100_000))
+            print(f"{longest / 1_000:7.1f} ms: {what}", flush=True)
+        old.close()
+        new.close()
+    return 0
+
+
+def put_aside(client, key: str, sites: int) -> None:
+    """Let a job have sites that are paused, each with a page set aside."""
+    pipe = client.pipeline(transaction=False)
+    for number in range(sites):
+        site = f"https://www.site{number}.example"
+        pipe.hset(f"{key}:refused", site, "old ")
+        pipe.zadd(f"{key}:r:old:{site}", {f"0{1:016}7 0:body": 0})
+        pipe.hset(f"{key}:rest", site, 1e15)
+        if not number % 5_000:
+            pipe.execute()
+    pipe.execute()
+
+
+def push_to_new_sites(job) -> None:
+    """Push as many requests as an exchange takes, each of a new site."""
+    from scrapy_mandelbot.job.job_store import Place  # noqa: PLC0415
+
+    place = Place(0, 0, is_last_first=False)
+    for number in range(MOST_ENTRIES):
+        site = f"https://new{number}.example"
+        job.push_new(site, place, b"x" * 190, number, None)
+
+
 def main(  # noqa: PLR0913, PLR0917 -- of the command line
     what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1
 ) -> int:
@@ -250,6 +335,8 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
 
     if what == "memory":
         return memory()
+    if what == "scripts":
+        return scripts(workers if workers > SITES_AT_LEAST else 200_000)
     chance = random.Random(seed)
     faults = chance.choices(FAULTS, k=times)
     plan = {"brief": ["kill", "stop"], "faults": faults}.get(what, [])

@@ -8,6 +8,9 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from simulated_scenarios import CHALLENGE
+
+from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
@@ -51,7 +54,7 @@ class SiteAndQueue:
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now
-        if self._in_flight >= InFlight.AT_FIRST + self._answered:
+        if self._in_flight >= self.most_at_once():
             return inf
         due = self.site.due(now)
         if not self._aside or due == inf:
@@ -121,8 +124,16 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
+        self._note_full(now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
+
+    def most_at_once(self) -> int:
+        """Return how many requests may be in flight."""
+        return InFlight.AT_FIRST + self._answered
+
+    def _note_full(self, now: float) -> None:
+        """Note that one more is in flight."""
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
         self.site.sent(flight, now)
@@ -130,6 +141,10 @@ class SiteAndQueue:
     def answered(self, flight: Flight, url: str, now: float) -> None:
         self._in_flight -= 1
         self._answered += 1
+        quota = self.crawl.server.quota(now)
+        if quota is not None:
+            self.site.pacer.note_quota(flight, *quota, now)
+            self.site.recheck()
         self.site.answered(flight, now, url.encode())
         self.site.ended(flight, now)
         self._look_later(now)
@@ -139,6 +154,9 @@ class SiteAndQueue:
     ) -> None:
         page = url.encode()
         self._in_flight -= 1
+        if retry_after == CHALLENGE:
+            self._challenged(flight, url, now)
+            return
         jitter = self.crawl.random.random()
         refusal = Refusal(
             now, "503", retry_after, jitter, is_outage=retry_after is None
@@ -153,6 +171,17 @@ class SiteAndQueue:
             site.faults.forget(page)
         else:
             self._put_back(url, is_new=True)
+        self._look_later(now)
+
+    def _challenged(self, flight: Flight, url: str, now: float) -> None:
+        """Hand a challenge on, but that of a probe, which goes back."""
+        section = self.site.faults.of(flight.request)
+        is_probe = section is not None and section.is_probed_by(flight)
+        refusal = Refusal(now, REFUSES_ROBOTS, marked=True)
+        self.site.refused(flight, url.encode(), refusal)
+        self.site.ended(flight, now)
+        if is_probe:
+            self._put_back(url)
         self._look_later(now)
 
     def _put_back(self, url: str, *, is_new: bool = False) -> None:

@@ -8,7 +8,7 @@ are not kind; and some of either kind that nothing was tuned on.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 NO_TIME = 0.0
 """A refusal that names no time; else its seconds. A good answer is None."""
+
+CHALLENGE = -1.0
+"""An answer that has the mark of a challenge."""
 
 
 class Server:
@@ -31,6 +34,10 @@ class Server:
 
     def left(self, now: float) -> None:
         """Note that an answer has left."""
+
+    def quota(self, _now: float) -> tuple[int, float] | None:
+        """Return what a good answer states: requests left, seconds until the reset."""
+        return None
 
     def is_dead(self, _url: str) -> bool:
         """Return whether the URL never gets a good answer."""
@@ -127,6 +134,26 @@ class Window(Server):
             )
         self._count += 1
         return None
+
+
+class StatedQuota(Window):
+    """The same, and each good answer says how much is left (``RateLimit``)."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        super().__init__(most, seconds, names_time=False)
+
+    def quota(self, now: float) -> tuple[int, float] | None:
+        return self._most - self._count, self._began + self._seconds - now + 0.01
+
+
+class Challenging(Server):
+    """Answers robots with challenges, for some pages."""
+
+    def __init__(self, is_dead: Callable[[str], bool]) -> None:
+        self.is_dead = is_dead
+
+    def answer(self, _now: float, url: str) -> float | None:
+        return CHALLENGE if self.is_dead(url) else None
 
 
 class AtOnce(Server):
@@ -489,6 +516,10 @@ SCENARIOS: dict[str, Scenario] = {
     "111 dead, flat, 30/5": Scenario(
         lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)
     ),
+    "20 in 4 s, stated": Scenario(lambda _: StatedQuota(20, 4), flat(200), ideal=36),
+    "500 challenged, path": Scenario(
+        lambda _: Challenging(under("/dead/")), with_section(60, 500, 60)
+    ),
     "10 in a minute": quota(10, 60, 100, sliding=False),
     "20 in any minute": quota(20, 60, 150, sliding=True),
     "30/5 and 60/min": Scenario(
@@ -516,4 +547,24 @@ SCENARIOS: dict[str, Scenario] = {
     # One address with several names.
     "20 names, 60/min": named(lambda _: Bucket(1, 20), 20),
     "2 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 300, 2),
+}
+
+OF_DEAD_PAGES = [
+    "22 dead, path",
+    "22 dead, flat",
+    "111 dead, path",
+    "111 dead, by turns",
+    "111 dead, flat",
+    "30 dead first",
+    "5 dead of 5,000, flat",
+    "111 dead, inner path",
+    "111 dead, inner query",
+    "300 dead, flat",
+]
+FEW_IN_FLIGHT = (4, 5, 6)
+"""With so many, some dead pages are refused in two groups, as by a limit."""
+SCENARIOS |= {
+    f"{name}, {most} in flight": replace(SCENARIOS[name], in_flight=most)
+    for name in OF_DEAD_PAGES
+    for most in FEW_IN_FLIGHT
 }

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 PACKAGE = "scrapy_mandelbot"
+LIBRARY = "mandelbot"
 STOCK = {"ROBOTSTXT_OBEY": True}
 OURS = {**STOCK, "ADDONS": {f"{PACKAGE}.Addon": 500}}
 ANNOTATE = {**OURS, "MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "annotate"}
@@ -314,13 +315,18 @@ class QueueRecorder:
 
 
 def _name(frame: FrameType) -> str:
-    """Return ``module:function`` of a function of the package, else an empty text."""
+    """Return ``module:function`` of a function of ours, else an empty text."""
     module = frame.f_globals.get("__name__", "")
-    if module != PACKAGE and not module.startswith(PACKAGE + "."):
+    if not is_ours(module):
         return ""
     code = frame.f_code
     function = getattr(code, "co_qualname", code.co_name)
     return f"{module.removeprefix(PACKAGE + '.')}:{function}"
+
+
+def is_ours(module: str) -> bool:
+    """Return whether a module is of the package, or of the library beneath it."""
+    return module.partition(".")[0] in {PACKAGE, LIBRARY}
 
 
 def _beginning(code: CodeType) -> int:
@@ -352,7 +358,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         gc.disable()
     elif count == "trace":
         # else the first 503 would load it
-        import_module(f"{PACKAGE}.politeness.retry_after")
+        import_module(f"{LIBRARY}.answers.retry_after")
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
     spider, arguments = SHAPES[shape](int(pages))
@@ -383,15 +389,11 @@ def counted(count: str, recorder: Recorder) -> object:
     if count == "code":
         return [Counter(name for name, _ in recorder.calls), recorder.bytecodes]
     if count == "modules":
-        loaded = [
-            one
-            for name, one in sys.modules.items()
-            if name.partition(".")[0] == PACKAGE
-        ]
+        loaded = [one for name, one in sys.modules.items() if is_ours(name)]
         kinds = {
             one for module in loaded for one in vars(module).values() if isclass(one)
         }
-        ours = [one for one in kinds if one.__module__.partition(".")[0] == PACKAGE]
+        ours = [one for one in kinds if is_ours(one.__module__)]
         return len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours)
     return recorder.calls if count == "trace" else os.getpid()
 

@@ -104,7 +104,7 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
     Raises:
         ValueError: the URL has no site.
     """
-    rules = Crawl.of(crawler).fetcher.known(site_named(url))
+    rules = Crawl.of(crawler).known_rules(site_named(url))
     if rules is None or rules.parser is None:
         return None
     return rules.robots

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import scrapy.signals
 from mandelbot.robotstxt.paths import as_servers_read_it
+from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
@@ -17,6 +18,7 @@ from scrapy.utils.project import inside_project, project_data_dir
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
+from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
@@ -28,11 +30,12 @@ from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
@@ -103,18 +106,18 @@ class Crawl:
             self.events,
             self.shared_fetches,
         )
+        self.credentials = Credentials(crawler)
+        self.fetchers = Fetchers(self.credentials, self.fetcher, self._private_fetcher)
+        """The fetcher of a request's rules: those with credentials have their own."""
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
         self.throttle.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        pauses = self.throttle.pauses
-        self.fetcher.keeps_dead = pauses.keeps_dead
-        self.fetcher.requester.is_cut_off = self._is_cut_off
-        self.fetcher.requester.network_answers = pauses.network_answers
+        self._connect(self.fetcher)
         self.manual_control = ManualControl(
-            crawler, self.config, self.throttle, self._end_last_waits
+            crawler, self.config, self.throttle, self._end_last_waits, self._end_tries
         )
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
@@ -172,7 +175,7 @@ class Crawl:
         """Return whether the request is forbidden by the rules at hand."""
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
-        rules = self.fetcher.known(self.sites.of_request(request).name)
+        rules = self.fetchers.of(request).known(self.sites.of_request(request).name)
         if (
             rules is None
             or rules.parser is None
@@ -197,7 +200,7 @@ class Crawl:
             return False
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
-            rules = self.fetcher.known(site.name)
+            rules = self.fetchers.of(request).known(site.name)
         # not known yet, or nothing could be asked
         if rules is None or rules.parser is None:
             return self.throttle.paces.learn_by_hand(site)
@@ -209,20 +212,55 @@ class Crawl:
         """Whether this is a crawl: Scrapy's commands ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
 
+    def _private_fetcher(self) -> RobotsFetcher:
+        """Make a fetcher for requests with credentials: no store gets its files."""
+        config = self.config
+        longest = max(config.cache_stale, config.fresh_for)
+        store = open_store(
+            None, longest, self.now, self.clock.call_later, self.clock.loop
+        )
+        limits = self.fetcher.limits
+        found = RobotsFetcher(
+            self._crawler, config, store, self.clock, self.events, limits=limits
+        )
+        self._connect(found)
+        return found
+
+    def _connect(self, fetcher: RobotsFetcher) -> None:
+        pauses = self.throttle.pauses
+        fetcher.keeps_dead = pauses.keeps_dead
+        fetcher.requester.is_cut_off = self._is_cut_off
+        fetcher.requester.network_answers = pauses.network_answers
+
+    def known_rules(self, site: str) -> SiteRules | None:
+        """Return a site's known rules, as they are for the spider's credentials."""
+        return self.fetchers.of(Request(site + "/")).known(site)
+
+    def cited_sitemaps(self, site: str) -> tuple[str, ...]:
+        """Return the sitemaps that a site's known robots.txt cites, likewise."""
+        return self.fetchers.of(Request(site + "/")).sitemaps(site)
+
     def _is_cut_off(self, name: str) -> bool:
         return self.throttle.pauses.network_failed(self.sites.of(name))
 
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
-        """Take hosts for dead whose last try is left, if all of them are such."""
-        fetcher = self.fetcher
-        if not all(fetcher.is_in_last_wait(site.name) for site in sites):
-            return False
+        """Take hosts for dead whose last try is left, if all are such hosts."""
+        fetchers = tuple(self.fetchers)
         for site in sites:
-            rules = fetcher.end_last_wait(site.name)
-            if rules is not None:
-                failure = rules.outcome.failure
-                self.throttle.pauses.found_dead(site, failure, rules.until)
+            if not any(one.is_in_last_wait(site.name) for one in fetchers):
+                return False
+        for site in sites:
+            self._end_tries(site)
         return True
+
+    def _end_tries(self, site: Site) -> bool:
+        """Take a host that never answered for dead now; return whether it is one."""
+        found = [one.end_tries(site.name) for one in tuple(self.fetchers)]
+        dead = [rules for rules in found if rules is not None]
+        for rules in dead:
+            failure = rules.outcome.failure
+            self.throttle.pauses.found_dead(site, failure, rules.until)
+        return bool(dead)
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:

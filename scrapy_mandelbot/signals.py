@@ -16,7 +16,7 @@ seconds.
 
 site_refuses_robots = object()
 """``(site: str, reason: str, until: datetime)``: the site, or a section of it, answers
-robots with challenges, prices or bare refusals; nothing is sent there until then (UTC).
+robots with challenges or prices; nothing is sent there until then (UTC).
 """
 
 sitemaps_discovered = object()

@@ -16,7 +16,12 @@ from scrapy.settings import Settings
 from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.politeness.pace import PacePolicy
-from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
+from scrapy_mandelbot.settings.config import (
+    Config,
+    check_settings,
+    setting_defaults,
+    settings_in_force,
+)
 
 
 def config(**settings: object) -> Config:
@@ -51,6 +56,8 @@ BAD = [
     ("MANDELBOT_ENABLED", "maybe", "True or False"),
     ("MANDELBOT_DIALECT", "googel", "'mandelbot'"),
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", [503, 404], "without 404 and 410"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "410", "without 404 and 410"),
     ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
@@ -86,6 +93,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
+    ("MANDELBOT_CONCURRENCY", "auto", "'fixed' or 'measured'"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),
@@ -502,3 +510,36 @@ def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatc
     with pytest.raises(SettingsError, match=r"pip install scrapy-mandelbot\[redis\]"):
         config(MANDELBOT_STORE="redis://localhost:6379/0")
     assert config(MANDELBOT_STORE="memory").store == "memory"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"first": 30, "longest": 2}, '["first"] = 30.0: it takes seconds up to '),
+        ({"first": 7_200}, '["first"] = 7200.0: it takes seconds up to '),
+        ({"first": 30, "total": 12}, '["total"] = 12.0: it takes 0, or seconds from '),
+    ],
+)
+def test_seconds_of_pauses_that_contradict_each_other_are_an_error(options, error):
+    """They would pause for longer than the longest, or give up without a probe."""
+    with pytest.raises(SettingsError) as raised:
+        config(MANDELBOT_PAUSE_OPTIONS=options)
+    assert error in str(raised.value)
+    with pytest.raises(SettingsError):
+        check_settings(Settings({"MANDELBOT_PAUSE_OPTIONS": options}))
+
+
+def test_seconds_of_pauses_that_agree_are_taken():
+    """Also a total below the first wait of the defaults, and none at all."""
+    for options in (
+        {"first": 30, "total": 30},
+        {"total": 0.5},
+        {"first": 5, "total": 0},
+    ):
+        assert config(MANDELBOT_PAUSE_OPTIONS=options).pause_first <= 30
+
+
+def test_a_limit_of_no_time_for_robots_txt_is_an_error():
+    """No file would ever come in time."""
+    with pytest.raises(SettingsError, match="a number of seconds above 0"):
+        config(MANDELBOT_LIMITS={"robots_timeout": 0})

@@ -177,8 +177,8 @@ def test_a_link_is_made_whole(line, whole):
     assert program("setup.py").with_whole_links(line, "HOME", "1.2") == whole
 
 
-def test_the_projects_address_stands_in_one_place():
-    """Who sets it up changes one line."""
+def test_the_projects_address_stands_in_one_place_for_each_distribution():
+    """Who sets it up changes two files, which another test compares."""
     name = re.sub(r"^https://([^/]+)/.*", r"\1", HOME)
     kept = {".venv", "venv", "build", "dist", ".git", ".hypothesis"}
     texts = [
@@ -191,7 +191,10 @@ def test_the_projects_address_stands_in_one_place():
         if path.suffix in {".py", ".rst", ".cfg", ".toml", ".yml", ".yaml", ".ini"}
         if path.relative_to(ROOT).parts[1:2] not in {(one,) for one in kept}
     ]
-    assert [path.name for path in texts if name in path.read_text()] == ["setup.cfg"]
+    places = {
+        path.relative_to(ROOT).as_posix() for path in texts if name in path.read_text()
+    }
+    assert places == {"setup.cfg", "packages/mandelbot/pyproject.toml"}
 
 
 CHANGES = "Changes\n=======\n\n1.2.3 (2026-11-22)\n------------------\n\n- New.\n\n"
@@ -343,3 +346,12 @@ def test_both_distributions_have_one_version_now():
     built, library = map(release.version, release.PACKAGES)
     needed = SETUP["options"]["install_requires"]
     assert release.of_the_library(built, library, needed) == []
+
+
+def test_both_distributions_name_the_same_addresses_and_pythons():
+    """What a fork changes in setup.cfg, it changes in the library's file, too."""
+    library = (ROOT / "packages" / "mandelbot" / "pyproject.toml").read_text()
+    for text in (HOME, SETUP["metadata"]["author_email"]):
+        assert f'"{text}"' in library
+    of = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+    assert set(of.findall(library)) == pythons()

@@ -19,7 +19,8 @@ from mandelbot.formatting import without_credentials
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.commands.project_verbs import open_store
 from scrapy_mandelbot.crawl import STORE_FILE
-from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
+from scrapy_mandelbot.fleet.carriers import open_job_server
+from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProjectInvocation(Invocation):
-    """An invocation by ``scrapy robots``; outside a project, Scrapy's defaults are its settings."""
+    """An invocation by ``scrapy robots``; outside a project Scrapy's defaults count."""
 
     errors = (*Invocation.errors, SettingsError)
 

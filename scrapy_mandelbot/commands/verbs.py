@@ -1,4 +1,4 @@
-"""The verbs of ``scrapy robots``: those of ``mandelbot``, and those that need a project."""
+"""The verbs of ``scrapy robots``: those of ``mandelbot``, and a project's."""
 
 from __future__ import annotations
 

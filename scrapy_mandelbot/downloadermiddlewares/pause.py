@@ -358,8 +358,10 @@ class PauseMiddleware:
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
         self._throttle.release(flight)
-        # Enough tries: RetryMiddleware would retry it at once.
+        # Enough tries: RetryMiddleware would retry it at once. A refusal is no page, in
+        # later runs either.
         flight.request.meta["dont_retry"] = True
+        flight.request.meta["dont_cache"] = True
         return response
 
 

@@ -70,7 +70,9 @@ class Refusals:
         )
         fingerprint = throttle.in_flight.fingerprint_of(flight)
         effect = site.refused(flight, fingerprint, refusal)
-        if effect is not None:
+        if effect is PauseEffect.MAY_REFUSE_ROBOTS:
+            self._crawl.events.emit(events.MAY_REFUSE_ROBOTS, where=site.name, why=why)
+        elif effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)
             throttle.pauses.section(effect, site, request)
@@ -94,10 +96,11 @@ class Refusals:
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
             said: Any = function(self._decoded(request, response))
-            seconds = float(said or 0)
+            is_refusal = bool(said)
+            seconds = float(said) if is_refusal else 0.0
             problem = f"it returned {said!r}"
         except Exception as error:  # noqa: BLE001 -- whatever the project's function raises
-            said = None
+            is_refusal = False
             seconds = -1.0
             problem = repr(error)
         if not 0 <= seconds < inf:
@@ -110,7 +113,7 @@ class Refusals:
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
         wait = None if said is True else seconds
-        if said:
+        if is_refusal:
             return ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}")
         return None
 

@@ -23,6 +23,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
+from scrapy_mandelbot.fetching.credentials import AUTHORIZATION
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
 
-    from scrapy_mandelbot.fetching.fetcher import SiteRules
+    from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SiteRules
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
 
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own
@@ -60,6 +62,7 @@ class RobotsTxtMiddleware:
         self._crawl = Crawl.of(crawler)
         self._flight = self._crawl.throttle.in_flight.get
         self._agent: Any = self._crawl.agents.of
+        self._has_credentials = self._crawl.credentials.has_default
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -81,6 +84,12 @@ class RobotsTxtMiddleware:
             self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
         rules = flight.site.rules()
+        if (
+            dict.__contains__(request.headers, AUTHORIZATION)
+            or "http_user" in meta
+            or self._has_credentials
+        ):
+            rules = self._crawl.fetchers.of(request).known(flight.site.name)
         # One from the queue was handed out just now, by the rules of that moment.
         now = flight.sent_at if flight.is_from_queue else self._crawl.now()
         if rules is None or not flight.site.is_plain or rules.until <= now:
@@ -88,9 +97,7 @@ class RobotsTxtMiddleware:
             if answer is not None or rules is None:
                 return answer
         if rules.is_large and self._crawl.forbids(request):
-            steps = rules.robots.explaining(self._agent(request))
-            if steps:
-                await self._crawl.clock.share.run(steps)
+            await self._prepare_reasons(rules, request)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -101,6 +108,12 @@ class RobotsTxtMiddleware:
             return self._robots_txt(flight.site.name, request)
         return None
 
+    async def _prepare_reasons(self, rules: SiteRules, request: Request) -> None:
+        """Prepare in slices what says why a large file forbids a request."""
+        steps = rules.robots.explaining(self._agent(request))
+        if steps:
+            await self._crawl.clock.share.run(steps)
+
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
@@ -109,9 +122,10 @@ class RobotsTxtMiddleware:
         site = flight.site
         if throttle.has_given_up(flight):
             return None, None  # PauseMiddleware answers it
+        fetcher = self._crawl.fetchers.of(request)
         while True:
             try:
-                rules = await self._crawl.fetcher.rules(
+                rules = await fetcher.rules(
                     site.name, request, has_answered=site.has_answered
                 )
             except (asyncio.CancelledError, CancelledError):
@@ -120,7 +134,7 @@ class RobotsTxtMiddleware:
             finally:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
-                site.rules = ref(rules)
+                self._keep(site, fetcher, rules)
                 throttle.paces.report_not_obeyed(
                     site, rules.robots, partial(self._agent, request)
                 )
@@ -138,6 +152,11 @@ class RobotsTxtMiddleware:
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
                 raise self._not_sent(flight, rules)
+
+    def _keep(self, site: Site, fetcher: RobotsFetcher, rules: SiteRules) -> None:
+        """Keep a site's rules at hand, except those for requests with credentials."""
+        if fetcher is self._crawl.fetcher:
+            site.rules = ref(rules)
 
     def _not_sent(self, flight: Flight, rules: SiteRules | None) -> BaseException:
         """Return the error of a request that has waited in vain."""
@@ -247,7 +266,7 @@ class RobotsTxtMiddleware:
             return None
         if self._crawl.is_for_a_person(request):
             return None
-        copy = self._crawl.fetcher.cached(site)
+        copy = self._crawl.fetchers.of(request).cached(site)
         if copy is None:  # the file is unavailable
             return None
         self._crawl.events.count(events.ROBOTS_ANSWERED)

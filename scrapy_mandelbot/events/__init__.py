@@ -77,6 +77,13 @@ NETWORK_DOWN = _warning(
     stats=("mandelbot/network/down",),
 )
 NETWORK_UP = Event("Sites answer again after %(paused_for).1f s")
+CONCURRENCY_LOWERED = Event(
+    "Limited %(site)s to %(at_once)s at once: with %(other)s no more pages came a"
+    " second (%(other_rate)s, and %(now_rate)s now), and an answer took %(times)s times"
+    " as long",
+    stats=("mandelbot/concurrency/lowered",),
+)
+CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
@@ -100,6 +107,11 @@ REFUSES_ROBOTS = _warning(
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
+)
+MAY_REFUSE_ROBOTS = _warning(
+    "%(where)s may refuse this crawler: pages of several paths are forbidden, and none"
+    " was good since (%(why)s). Nothing is paused: they may be private"
+    " (docs/says_no.rst)",
 )
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
@@ -213,8 +225,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
-    " the next attempt is for a request that comes after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s."
+    " Only its robots.txt was asked for: while that is unreachable, no page may be (RFC"
+    " 9309; ROBOTSTXT_OBEY = False for this spider, if you may). A request that comes"
+    " after %(next)s asks again.",
 )
 ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
@@ -352,6 +366,10 @@ JOB_RESUMED = Event(
     "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
+JOB_HAD_FINISHED = Event(
+    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not"
+    " sent again: use a new JOBDIR for a new crawl"
+)
 JOB_START_SKIPPED = Event(
     "Skipped %(requests)s of start() that the job already has: %(named)s"
 )
@@ -449,6 +467,14 @@ TERMS_STATED = Event(
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
 )
+REQUEST_LOST = _warning("Lost %(request)s: %(why)s")
+REQUESTS_LOST_UNLOGGED = _warning(
+    "Further lost requests of %(site)s are not logged; with MANDELBOT_REPORT, a file"
+    " beside the report lists all"
+)
+LOST_NOT_WRITTEN = _error(
+    "The list of lost requests cannot be written to %(path)s: %(why)s",
+)
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
     sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),
@@ -461,6 +487,8 @@ REPORT_FAILED = _error(
 )
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
+METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
+METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")
 METRICS_NOT_SERVED = _error(
     "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )

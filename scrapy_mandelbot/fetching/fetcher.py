@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
+    from scrapy_mandelbot.fetching.download_limits import DownloadLimits
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import CachedRobots, LiveStore, Store
@@ -140,6 +141,8 @@ class RobotsFetcher:
         clock: Clock,
         events: Events,
         shared: SharedFetches | None = None,
+        *,
+        limits: DownloadLimits | None = None,
     ) -> None:
         self._crawler = crawler
         self._config = config
@@ -148,7 +151,10 @@ class RobotsFetcher:
         self._store = store
         self._now = clock.now
         self._share = clock.share
-        self._requester = RobotsRequester(crawler, config, self._now, store, events)
+        self._is_private = limits is not None
+        self._requester = RobotsRequester(
+            crawler, config, self._now, store, events, limits
+        )
         self._files = self._requester.files
         self.limits = self._files.limits
         """Limits the downloads of robots.txt."""
@@ -164,8 +170,8 @@ class RobotsFetcher:
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
         self.requester = self._requester
-        self._last_waits: Recent[SiteRules] = Recent(_PARSED_LIMIT)
-        """Of hosts that never answered, the failures before their last try."""
+        self._tried: Recent[SiteRules] = Recent(_PARSED_LIMIT)
+        """Of hosts that never answered and are tried again, the last failures."""
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
         """Returns whether the requests of a dead host stay in the job."""
 
@@ -385,10 +391,10 @@ class RobotsFetcher:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
-        self._last_waits.discard(site)
+        self._tried.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
-        if outcome.is_last_wait:
-            self._last_waits.put(site, rules, _FAILED_SIZE + len(site))
+        if outcome.wait is not None:
+            self._tried.put(site, rules, _FAILED_SIZE + len(site))
         if rules.is_dead:
             self._report_dead(rules)
         elif outcome.kind is not OutcomeKind.UNASKED:
@@ -402,14 +408,15 @@ class RobotsFetcher:
 
     def is_in_last_wait(self, site: str) -> bool:
         """Return whether one try is left of those for a host that never answered."""
-        return self._last_waits.get(site) is not None
+        rules = self._tried.get(site)
+        return rules is not None and rules.outcome.is_last_wait
 
-    def end_last_wait(self, site: str) -> SiteRules | None:
-        """Take a host for dead without its last try; return what its requests get."""
-        rules = self._last_waits.get(site)
+    def end_tries(self, site: str) -> SiteRules | None:
+        """Take a host for dead before its last try; return what its requests get."""
+        rules = self._tried.get(site)
         if rules is None:
             return None
-        self._last_waits.discard(site)
+        self._tried.discard(site)
         rules.outcome = rules.outcome._replace(kind=OutcomeKind.FAILED, wait=None)
         self._events.count(events.ROBOTS_TRIED_ENOUGH)
         self._remember_dead(rules)
@@ -490,7 +497,8 @@ class RobotsFetcher:
             copy = fetched.copy(now, body, outcome.kept_status)
         else:  # a 304 makes the copy fresh again
             copy = fetched.copy(now, copy.body, copy.status, copy)
-        self._store.put_copy(site, copy)
+        if self._is_private or not fetched.has_credentials:
+            self._store.put_copy(site, copy)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
 
 

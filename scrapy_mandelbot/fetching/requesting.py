@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
 from mandelbot.answers.meaning import NOTHING, meaning_of
@@ -23,7 +24,7 @@ from mandelbot.answers.outcome import (
     Trouble,
     whole_lines,
 )
-from mandelbot.origins import robots_url
+from mandelbot.origins import robots_url, site_of
 from mandelbot.robotstxt.agents import header_text
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
@@ -31,6 +32,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
@@ -69,6 +71,8 @@ class FetchedFile(NamedTuple):
     error: BaseException | None = None
     has_answered: bool = True
     """Whether the host has sent anything, even half a response."""
+    has_credentials: bool = False
+    """Whether it was asked for with credentials, be it after a redirect."""
 
     def copy(
         self, now: float, body: bytes, status: int, old: CachedRobots | None = None
@@ -173,6 +177,7 @@ class SiteFiles:
         A URL may redirect to itself: with the cookie that it sets, it may answer.
         """
         urls = [url]
+        has_credentials = False
         config = self._config
         while True:
             url = urls[-1]
@@ -186,11 +191,14 @@ class SiteFiles:
                 )
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
+            if dict.get(wanted.headers, AUTHORIZATION):  # also by HttpAuthMiddleware
+                has_credentials = True
             location = None
             if response.status in REDIRECTS:
                 location = response.headers.get("Location")
             if not location:
-                return self._fetched(url, response, download)
+                fetched = self._fetched(url, response, download)
+                return fetched._replace(has_credentials=has_credentials)
             from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
@@ -217,9 +225,14 @@ class SiteFiles:
         return response.status
 
     def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
-        meta = self._meta | {
-            key: needing.meta[key] for key in _ROUTE & needing.meta.keys()
-        }
+        passed_on = _ROUTE & needing.meta.keys()
+        # Its own site alone gets the credentials of a page.
+        if site_of(urlsplit(url)) == site_of(urlsplit(needing.url)):
+            passed_on |= META_KEYS & needing.meta.keys()
+            authorization = dict.get(needing.headers, AUTHORIZATION)
+            if authorization:
+                headers["Authorization"] = authorization
+        meta = self._meta | {key: needing.meta[key] for key in passed_on}
         if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
         return Request(
@@ -285,22 +298,22 @@ TEST_EVERY = 86_400.0
 class RobotsRequester:
     """Requests the robots.txt of sites, and decides what the responses mean."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 -- its collaborators
         self,
         crawler: Crawler,
         config: Config,
         now: Callable[[], float],
         store: Store,
         events: Events,
+        limits: DownloadLimits | None = None,
     ) -> None:
         self._config = config
         self._policy = config.outcome_policy
         self._now = now
         self._store = store
         self._events = events
-        self.files = SiteFiles(
-            DownloadLimits(crawler, now), config, now, config.robots_max_bytes
-        )
+        limits = limits or DownloadLimits(crawler, now)
+        self.files = SiteFiles(limits, config, now, config.robots_max_bytes)
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
         self.is_cut_off: Callable[[str], bool] = lambda _: False
         """Notes that a site did not answer; returns whether none does."""

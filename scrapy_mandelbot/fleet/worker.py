@@ -13,7 +13,8 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
+from scrapy_mandelbot.fleet.carriers import open_job_server
+from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.link import Link
 from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
 from scrapy_mandelbot.fleet.shared_job import SharedJob

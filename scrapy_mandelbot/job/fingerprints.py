@@ -48,6 +48,11 @@ class Fingerprints:
         query = "SELECT 1 FROM seen WHERE fingerprint = ?"
         return self._database.execute(query, (fingerprint,)).fetchone() is not None
 
+    def __len__(self) -> int:
+        """Return how many there are; after a kill within a merge, a few more."""
+        (merged,) = self._database.execute("SELECT count(*) FROM seen").fetchone()
+        return int(merged) + len(self._fresh) + len(self._to_merge)
+
     def add(self, fingerprint: int) -> None:
         self._fresh.add(fingerprint)
         self.new.append(fingerprint)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy.signals
-from mandelbot.formatting import counted
+from mandelbot.formatting import clock_time, counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -134,6 +134,8 @@ class Job(RunningJob):
             self._spider_idle, signal=scrapy.signals.spider_idle
         )
         waiting = len(self.storage) + len(self.deliveries.waiting)
+        if has_run and not (self._goes_on or waiting):
+            self._report_finished()
         if waiting:
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
@@ -261,7 +263,7 @@ class Job(RunningJob):
             self.store.put_state(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
         self._feeds.has_finished = is_done and reason == "finished"
-        self.store.put_state(_FINISHED, b"1" if self._feeds.has_finished else None)
+        self.store.put_state(_FINISHED, self._finish())
         self.store.is_clean = True
         self.deliveries.write_aside()
         self._state.save(is_last=True)
@@ -276,6 +278,25 @@ class Job(RunningJob):
         if isinstance(error or self._broken, CorruptError):
             salvage.set_aside(self.folder)
         self._lock.release()
+
+    def _finish(self) -> bytes | None:
+        """Return when the job finished and how many requests it knows, as stored."""
+        if not self._feeds.has_finished:
+            return None
+        seen = 0
+        with suppress(StorageError):
+            seen = self.store.count_seen()
+        return f"{self._crawl.now():.0f} {seen}".encode()
+
+    def _report_finished(self) -> None:
+        """Say why this run requests so little: start requests, and what is new."""
+        with suppress(ValueError):
+            when, seen = (self.store.get_state(_FINISHED) or b"").decode().split()
+            self._emit(
+                events.JOB_HAD_FINISHED,
+                when=clock_time(float(when)),
+                requests=counted(int(seen), "request"),
+            )
 
     def release(self) -> None:
         """Close the file as of the last commit, for another run."""

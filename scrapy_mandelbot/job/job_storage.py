@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import OWN_START, START, LineOrder, StorageError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.job.job_store import JobStore, Place
-    from scrapy_mandelbot.job.running_job import RunningJob
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +32,26 @@ Storage = TypeVar("Storage", bound="JobStorage")
 
 # requests that are claimed and cannot be made again before the loop has a turn
 READ_AT_ONCE = 500
+
+
+class StorageOwner(Protocol):
+    """What a storage reports to its job, and asks of it."""
+
+    @property
+    def given_by(self) -> Callable[[Request], Unacked | None]:
+        """Returns the parent of a new request; None: unknown."""
+
+    def unwritable(self, request: Request, error: Exception) -> None:
+        """Report a request that cannot be serialized, and stays in memory."""
+
+    def unreadable(self, line: str, number: int, error: Exception) -> None:
+        """Report a claimed request that cannot be read, and set it aside."""
+
+    def set_aside(self, number: int, why: str, exception: str = "") -> None:
+        """Set a claimed request aside: unreadable, or its callback raised."""
+
+    def failed(self, error: StorageError) -> None:
+        """Close the spider: the job cannot be read."""
 
 
 class JobStorage(RequestStorage):
@@ -44,7 +63,7 @@ class JobStorage(RequestStorage):
         form: RequestForm,
         order: LineOrder,
         fingerprint: Callable[[Request], bytes],
-        complaints: RunningJob,
+        complaints: StorageOwner,
     ) -> None:
         super().__init__()
         self._store = store
@@ -78,7 +97,7 @@ class JobStorage(RequestStorage):
         crawler: Crawler,
         spider: Spider,
         store: Any,
-        complaints: RunningJob,
+        complaints: StorageOwner,
     ) -> Storage:
         form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
         order = LineOrder.of(crawler.settings)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.job.job import Job
+    from scrapy_mandelbot.crawl import StoredJob
     from scrapy_mandelbot.job.job_storage import JobStorage
 
     Seconds = Callable[[], float]
@@ -28,7 +28,7 @@ class SpiderState:
     """
 
     def __init__(
-        self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds
+        self, storage: JobStorage, job: StoredJob, now: Seconds, busy: Seconds
     ) -> None:
         self._form = storage.form
         self._spider: Any = storage.form.spider

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from scrapy.extensions.feedexport import (
     FileFeedStorage,
@@ -16,16 +16,27 @@ from twisted.internet.defer import Deferred
 if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
 
-    from scrapy_mandelbot.job.feeds import Feeds
+    from scrapy_mandelbot.clock import Clock
 
 
 _PIECE = 262_144  # bytes of a spool that are copied in a turn of the event loop
 
 
+class FeedStates(Protocol):
+    """What a spool needs of the feeds of its crawl."""
+
+    clock: Clock
+    has_finished: bool
+    """The job is done: what is stored from now on is all."""
+
+    def put(self, path: str, file: None) -> None:
+        """Note that a file has gone, for the next commit."""
+
+
 class Spool:
     """Stands in for a feed's storage: items stay in JOBDIR until all are stored."""
 
-    def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
+    def __init__(self, slot: FeedSlot, path: Path, feeds: FeedStates) -> None:
         self.path = path
         self._feed = slot
         self._storage: Any = slot.storage

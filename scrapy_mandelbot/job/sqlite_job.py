@@ -191,6 +191,10 @@ class SqliteJob:
         except sqlite3.Error as error:
             raise our_error(error) from error
 
+    def count_seen(self) -> int:
+        with as_ours():
+            return len(self._seen)
+
     def see(self, fingerprint: int) -> None:
         self._seen.add(fingerprint)
 

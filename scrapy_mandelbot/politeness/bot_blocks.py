@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness.faults import MOST_SECTIONS, SITE_PATH, paths_around
+from scrapy_mandelbot.politeness.faults import MOST_SECTIONS, paths_around
 
 _MARKED = 5  # pages in a row, with the marks of a challenge or a price
 _BARE = 10  # pages in a row
@@ -11,12 +11,12 @@ _TURNED_AWAY = 32  # pages that are counted
 
 
 class BotBlockDetector:
-    """Detects sites that answer robots with challenges, prices or bare refusals.
+    """Detects sites that answer robots with challenges or prices.
 
     One such page says nothing of others. Several with the marks of a challenge or a
     price, without a good page between, do: of the section that has all of them, or of
-    the site. So do many bare 403s from several places of a site that has answered well
-    before; those of one place are a login area.
+    the site. Many bare 403s from several places may mean a ban, or that these pages are
+    private: no more than a log line follows.
     """
 
     __slots__ = ("_all", "_marked")
@@ -27,24 +27,21 @@ class BotBlockDetector:
         self._all: dict[bytes, str] = {}
         """All, and the place of each."""
 
-    def note(
-        self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool
-    ) -> str | None:
+    def note(self, url: str, fingerprint: bytes, *, is_marked: bool) -> str | None:
         """Note one; return the path of the section that refuses robots, or None.
 
-        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the
-        site has answered well before.
+        `is_marked`: the answer has the marks of a challenge or a price.
         """
         if len(self._all) < _TURNED_AWAY:
             self._all[fingerprint] = place_of(url)
-        if is_marked:
-            path = self._refusing(list(paths_around(url)), fingerprint)
-            if path is not None:
-                return path
-        places = set(self._all.values())
-        if was_well and len(self._all) >= _BARE and len(places) >= _PLACES:
-            return SITE_PATH
-        return None
+        if not is_marked:
+            return None
+        return self._refusing(list(paths_around(url)), fingerprint)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether many pages of several places were refused, and none good since."""
+        return len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
 
     def well(self, url: str) -> None:
         """Note a good page."""

@@ -213,6 +213,10 @@ class Faults:
             return 0
         return one.times
 
+    def are_all_alone(self) -> bool:
+        """Return whether each page that was refused is to blame itself."""
+        return all(one.is_alone for one in self.urls.values())
+
     # Answers and refusals.
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -308,26 +312,26 @@ class Faults:
     ) -> RefusedUrl:
         """Note a refusal. Returns what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
-        policy = self._policy.of_a_part
         if section is None:
             self._suspect(flight, fingerprint)
-            one.is_alone = self._is_alone(one)
             one.may_go_at = 0.0
             if one.times > 1:  # the first time was its site's business
+                one.is_alone = self._is_alone(one)
                 step = one.times - 2 if one.is_alone else 0
+                policy = self._policy.of_a_part
                 one.may_go_at = refusal.now + policy.pause(step, refusal)
             if not one.is_alone:
                 self._refused += 1
         flight.is_refused_alone = False
         flight.not_before = 0.0
         if one.is_alone:
-            flight.is_refused_alone = one.times - 2 >= policy.tries
+            flight.is_refused_alone = one.times - 2 >= self._policy.of_a_part.tries
             flight.not_before = one.may_go_at
         return one
 
     def _is_alone(self, one: RefusedUrl) -> bool:
         """Return whether a page is to blame: others are well, and it was no chance."""
-        if one.times < 2 or self.good_at <= one.first_sent:  # noqa: PLR2004 -- again
+        if self.good_at <= one.first_sent:
             return False
         return self._share ** (one.times - 1) <= BY_CHANCE
 

@@ -1,4 +1,4 @@
-"""Tells a rate limit from chance: do refusals depend on the requests before them?
+"""Separates a rate limit from chance: do refusals depend on the requests before?
 
 A server that limits its clients keeps a bucket, or something that works like one: each
 request adds to it, it drains at a rate, and what does not fit is refused. The server
@@ -57,7 +57,7 @@ _HALF = Struct("e")
 _TOP = 65_504.0  # the largest
 
 
-class _Run(NamedTuple):
+class _BucketRun(NamedTuple):
     """What is kept of a run.
 
     `numbers`, by kind, for each rate from `first` on that may be the limit: the highest
@@ -90,7 +90,7 @@ class LimitEstimator:
     __slots__ = ("_at", "_levels", "_runs")
 
     def __init__(self) -> None:
-        self._runs: deque[_Run] = deque(maxlen=_RUNS)
+        self._runs: deque[_BucketRun] = deque(maxlen=_RUNS)
         self._levels = array("d", bytes(8 * len(RATES)))
         self._at = 0.0
 
@@ -137,7 +137,7 @@ class LimitEstimator:
             buckets.pop()
         kinds = zip(*buckets[first:], strict=True)
         numbers = b"".join(_HALF.pack(min(one, _TOP)) for kind in kinds for one in kind)
-        self._runs.append(_Run(len(run) - count + more, levels, first, numbers))
+        self._runs.append(_BucketRun(len(run) - count + more, levels, first, numbers))
 
     def reading(self) -> Reading:
         """Return what the runs say together."""

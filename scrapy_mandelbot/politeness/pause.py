@@ -74,7 +74,9 @@ class PauseEffect(Enum):
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
-    """Robots get challenges, prices, bare refusals: there, or from the whole site."""
+    """Robots get challenges or prices: there, or from the whole site."""
+    MAY_REFUSE_ROBOTS = "may refuse robots"
+    """Many pages are forbidden: a ban, or private pages. Nothing is paused."""
     SECTION = "section"
     """The pause of a section began, is longer, or is over: its pages alone are refused.
     """

@@ -179,6 +179,16 @@ class RateControl:
             if one in refused:
                 refused.remove(one)
 
+    def forget_limit(self) -> None:
+        """Conclude that no rate was refused, but pages that are refused at any rate.
+
+        Several dead pages that were requested at once look like a full bucket.
+        """
+        if self.mode is Mode.LIMIT:
+            self.forget_runs()
+            self._told = 0
+            self._go_by_chance()
+
     def explains(self, failed_probes: int) -> bool:
         """Return whether so many failed probes in a row are chance."""
         return failed_probes <= MOST_BY_CHANCE and self.share**failed_probes > BY_CHANCE

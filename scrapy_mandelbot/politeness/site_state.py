@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.formatting import clock_time
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
+from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
@@ -49,6 +50,7 @@ class Site:
         "_policy",
         "_recent",
         "_unanswered",
+        "concurrency",
         "dead_until",
         "faults",
         "has_answered",
@@ -101,6 +103,8 @@ class Site:
         """Its suspect sections and pages; shared by all sites until
         :meth:`_own_faults`.
         """
+        self.concurrency = ConcurrencyLimit.NONE
+        """How many requests it bears at once; shared by all sites of few answers."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
         self.has_refused = False
@@ -181,7 +185,7 @@ class Site:
 
     def _is_late(self, now: float, flight: Flight) -> bool:
         """Return whether the site was paused since the request was handed out."""
-        # The queue takes back what it handed out, also if a probe may go by now.
+        # The queue takes back what it handed out, also if a probe may go now.
         if flight.is_from_queue or self.pause.due(now) > now:
             return self._is_shut_for(flight)
         return False
@@ -357,6 +361,8 @@ class Site:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
+        if self.concurrency is not ConcurrencyLimit.NONE:
+            self.concurrency.disturbed()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.
@@ -369,6 +375,9 @@ class Site:
         else:
             pause.released(flight, refusal.now)
             effect = PauseEffect.SET_ASIDE if section is None else None
+            rates = pause.rate_control
+            if rates is not None and rates.counts and faults.are_all_alone():
+                rates.forget_limit()
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
@@ -386,12 +395,10 @@ class Site:
             return self.faults.probe_refused(flight, refusal)
         run = self._bot_blocks or BotBlockDetector()
         self._bot_blocks = run
-        is_marked = bool(refusal.marked)
-        was_well = bool(self.well_url)
-        path = run.note(
-            flight.request.url, page, is_marked=is_marked, was_well=was_well
-        )
+        path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
+            if self.well_url and run.are_many and self.is_news("403"):
+                return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
         self.recheck()

@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from mandelbot.answers.failures import failure_of
 from mandelbot.answers.outcome import Failure
-from mandelbot.formatting import clock_time, counted, duration, shown
+from mandelbot.formatting import (
+    clock_time,
+    counted,
+    duration,
+    shown,
+    without_credentials,
+)
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
@@ -86,6 +93,7 @@ class Account:
             Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
+        self._lost = LostRequests(self._crawl.events)
         self._left: int | None = None
         self._began = inf
         self._ended = inf
@@ -117,8 +125,14 @@ class Account:
         end = fates.pop(request) if request in fates else _end_of(exception)
         site.tally.count(End.TRIED_AGAIN, -1)
         site.tally.count(end)
+        if end in site.tally.LOST:
+            self._lost.report(request, site.name, end, exception)
         if end is End.NETWORK and not self._unanswered:
             self._unanswered = f"{site.name}: {failure_of(exception).value}"
+            proxy = request.meta.get("proxy")
+            if proxy:
+                through = without_credentials(str(proxy))
+                self._unanswered += f" through the proxy {through}"
 
     @property
     def left(self) -> int:
@@ -297,7 +311,13 @@ class Account:
             )
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
-            yield "Raise RETRY_TIMES to retry more often."
+            if self._crawler.stats.get_value(events.ROBOTS_TRIED_ENOUGH.stats[0], 0):
+                yield (
+                    "Of hosts that never answered, robots.txt alone was asked for:"
+                    " see the warnings."
+                )
+            else:
+                yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
             option = "MANDELBOT_PAUSE_OPTIONS['wait']"
             yield f"Raise {option} to wait longer outside the queue."

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
 from math import isfinite
 from pathlib import Path
 from threading import Thread
@@ -25,11 +24,12 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.filled_path import filled_in
+from scrapy_mandelbot.report.lost_requests import LostFile
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
-from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -62,7 +62,8 @@ class CrawlReport(CrawlExtension):
         if path is None:
             raise NotConfigured
         self._recorder = Recorder.of(crawler, watches=True)
-        self._path = Path(_filled_in(path, crawler))
+        self._path = Path(filled_in("MANDELBOT_REPORT", path, crawler))
+        self._lost = LostFile(self._path.with_suffix(".lost.jsonl"), self._crawl.events)
         self._waiting: list[dict[str, Any]] = []
         self._writer: Thread | None = None
         self._is_open = False
@@ -76,6 +77,7 @@ class CrawlReport(CrawlExtension):
         if not self._crawl.asks_for_more:
             return
         self._is_open = True
+        self._lost.open()
         engine.before_requests_are_left(self._crawler, self._collect_waiting)
         atexit.register(self._process_exits)
         self._begin_draft()
@@ -101,6 +103,7 @@ class CrawlReport(CrawlExtension):
         self._is_open = False
         atexit.unregister(self._process_exits)
         self._steps.cancel()
+        self._lost.close()
         if self._writer is not None:
             self._writer.join()  # or it would overwrite the final report
 
@@ -403,23 +406,6 @@ def _pieces(report: dict[str, Any]) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def _filled_in(path: str, crawler: Crawler) -> str:
-    if "%" not in path:
-        return path
-    spider = crawler.spider
-    now = datetime.now(timezone.utc).replace(microsecond=0)
-    values = {name: getattr(spider, name, None) for name in dir(spider)}
-    values["time"] = now.isoformat().replace(":", "-")
-    try:
-        return path % values
-    except (KeyError, TypeError, ValueError):
-        takes = (
-            "a path with placeholders such as %(name)s and %(time)s, or attributes of"
-            " the spider"
-        )
-        raise SettingsError("MANDELBOT_REPORT", path, takes) from None
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mandelbot.origins import host_of
 
 from scrapy_mandelbot.report.measurements import BUCKETS, METRICS
-from scrapy_mandelbot.settings.values import METRICS_API
+from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.measurements import Measurements
@@ -34,12 +35,22 @@ class MeasuredCrawl(Protocol):
 class Instruments:
     """The instruments of the package's meter, for all crawls of the process.
 
-    If the package serves them, they have a URL, and `close` is called after the last
-    crawl.
+    Args:
+        meter: creates them.
+        url: where the package serves them, if it does.
+        close: called after the last crawl; None: the project's exporter goes on.
+        write: writes the file, if there is one; raises OSError.
     """
 
-    def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        meter: Any,
+        url: str = "",
+        close: Callable[[], None] | None = None,
+        write: Callable[[], None] | None = None,
+    ) -> None:
         self.url = url
+        self.write = write
         self.close = close
         self._crawls: tuple[MeasuredCrawl, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
@@ -67,12 +78,21 @@ class Instruments:
         self._crawls = (*self._crawls, crawl)
 
     def remove(self, crawl: MeasuredCrawl) -> None:
-        """Export a crawl's last values for as long as the instruments exist."""
+        """Export a crawl's last values for as long as the instruments exist.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         self._crawls = tuple(one for one in self._crawls if one is not crawl)
-        if self.close is None:
+        is_served = bool(self.url)
+        if not is_served:
             self._ended.append((crawl.spider, crawl.measured))
-        elif not self._crawls:
-            self.close()
+        try:
+            if self.write is not None:
+                self.write()
+        finally:
+            if self.close is not None and not self._crawls:
+                self.close()
 
     def _observer(self, name: str) -> Callable[[Any], Iterator[Any]]:
         from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
@@ -96,20 +116,56 @@ def exported_at(address: str) -> Instruments:
 
     # the project's MeterProvider
     if address not in at_addresses and address == METRICS_API:
-        at_addresses[address] = Instruments(get_meter("scrapy_mandelbot"), "", None)
+        at_addresses[address] = Instruments(get_meter("scrapy_mandelbot"))
+    elif address not in at_addresses and address.endswith(METRICS_FILE):
+        at_addresses[address] = _in_file(address)
     elif address not in at_addresses:
         at_addresses[address] = _served(address)
     return at_addresses[address]
 
 
-def _served(address: str) -> Instruments:
-    """Offer the instruments to Prometheus, by the server of its client library."""
-    # All of these belong to an extra.
+def _provider(registry: Any) -> Any:
+    """Return what provides meters, whose values a registry of Prometheus collects."""
+    # Both belong to an extra.
     from opentelemetry.exporter.prometheus import (  # noqa: PLC0415
         PrometheusMetricReader,
     )
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+
+    reader = PrometheusMetricReader(
+        disable_target_info=True, scope_info_enabled=False, registry=registry
+    )
+    return MeterProvider([reader], shutdown_on_exit=False)
+
+
+def _in_file(path: str) -> Instruments:
+    """Write the instruments to a file, for a collector that reads it when it likes."""
+    from prometheus_client import (  # noqa: PLC0415 -- an extra
+        CollectorRegistry,
+        write_to_textfile,
+    )
+
+    registry = CollectorRegistry()
+    provider = _provider(registry)
+
+    def write() -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_to_textfile(path, registry)  # replaces the file atomically
+
+    def close() -> None:
+        del at_addresses[path]
+        provider.shutdown()
+
+    meter = provider.get_meter("scrapy_mandelbot")
+    return Instruments(meter, close=close, write=write)
+
+
+def _served(address: str) -> Instruments:
+    """Offer the instruments to Prometheus, by the server of its client library."""
+    from prometheus_client import (  # noqa: PLC0415 -- an extra
+        CollectorRegistry,
+        start_http_server,
+    )
 
     host, _, port = address.rpartition(":")
     registry = CollectorRegistry()
@@ -117,10 +173,7 @@ def _served(address: str) -> Instruments:
     server, _ = start_http_server(int(port), host.strip("[]"), registry)
     _guard(server, host)
     # Until here the registry is empty: what is not guarded yet has nothing to show.
-    reader = PrometheusMetricReader(
-        disable_target_info=True, scope_info_enabled=False, registry=registry
-    )
-    provider = MeterProvider([reader], shutdown_on_exit=False)
+    provider = _provider(registry)
 
     def close() -> None:
         del at_addresses[address]

@@ -69,6 +69,12 @@ METRICS = (
     ),
     Metric("mandelbot.network.down", "1", "1: no site answers.", "up-down"),
     Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
+    Metric(
+        "mandelbot.run.ended",
+        "s",
+        "When the last run ended, in seconds since the epoch.",
+        "up-down",
+    ),
     Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
     Metric(
         "mandelbot.turn.duration",
@@ -108,6 +114,15 @@ class Measurement(NamedTuple):
 Measurements = dict[str, list[Measurement]]
 """By metric name."""
 _Key = tuple[Any, ...]
+_FROM_THE_START: tuple[_Key, ...] = (
+    ("mandelbot.requests.lost",),
+    ("mandelbot.requests.forbidden",),
+    ("mandelbot.refusals", ("http.response.status_code", 429)),
+    ("mandelbot.refusals", ("http.response.status_code", 503)),
+    ("mandelbot.pauses",),
+    ("mandelbot.pause.time",),
+)
+"""Counters that are 0 before the first event: Prometheus sees no increase of others."""
 
 
 @dataclass
@@ -210,11 +225,14 @@ def _count_records(
     records = list(record)
     made = record.made
     cases = Counter(record.rest.robots_seen)
-    others = defaultdict[_Key, float](float, _counts(record.rest, now))
+    others = defaultdict[_Key, float](float, dict.fromkeys(_FROM_THE_START, 0.0))
+    others.update(_counts(record.rest, now))
     yield from labels.choose(records, now)
     labels.records_seen = made
+    forbidden = 0
     for one in records:
         yield
+        forbidden += one.is_forbidden
         cases.update(one.robots_seen)
         before = labels.before.get(one.site)
         for key, count in _counts(one, now):
@@ -226,6 +244,8 @@ def _count_records(
             put(key, one.site, count - earlier)
     for key, count in others.items():
         put(key, OTHERS, count)
+    if forbidden:
+        found["mandelbot.sites"].append(Measurement(forbidden, {"state": "forbidden"}))
     for case, seen in cases.items():
         found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
 

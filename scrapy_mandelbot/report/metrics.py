@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,12 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.report.exporting import exported_at
+from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.measurements import Labels, Measurement, measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import Survey, waiting_elsewhere
-from scrapy_mandelbot.settings.values import METRICS_API, SettingsError
+from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE, SettingsError
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -50,6 +51,8 @@ class CrawlMetrics(CrawlExtension):
                 "None, unless scrapy-mandelbot[otel] is installed",
             ) from None
         self._address = config.metrics
+        if self._address.endswith(METRICS_FILE):
+            self._address = filled_in("MANDELBOT_METRICS", self._address, crawler)
         recorder = Recorder.of(crawler, watches=True)
         recorder.on_gap = partial(self._note, "mandelbot.request.interval")
         self._record = recorder.record
@@ -75,18 +78,46 @@ class CrawlMetrics(CrawlExtension):
                 events.METRICS_NOT_SERVED, where=self._address, error=error
             )
             return
-        self._measure()
         self._exported.add(self)
+        if self._exported.write is not None:
+            self._begin_file(self._exported.write)
+            return
+        self._measure()
         if self._address != METRICS_API:
             self._crawl.events.emit(events.METRICS_SERVED, where=self._exported.url)
+
+    def _begin_file(self, write: Callable[[], None]) -> None:
+        """Write the zeros of this run: an unwritable path is noticed at once."""
+        self._measure_now()
+        try:
+            write()
+        except OSError as error:
+            self._not_written(error)
+
+    def _measure_now(self) -> None:
+        for _ in self._measuring():
+            pass
+
+    def _not_written(self, error: OSError) -> None:
+        self._crawl.events.emit(
+            events.METRICS_NOT_WRITTEN, path=self._address, error=error
+        )
 
     def spider_closed(self) -> None:
         """Measure a last time, without yielding to the loop."""
         self._steps.cancel()
-        if self._exported is not None:
-            for _ in self._measuring():
-                pass
+        if self._exported is None:
+            return
+        self._measure_now()
+        ended = Measurement(self._crawl.now(), {})
+        self.measured["mandelbot.run.ended"].append(ended)
+        try:
             self._exported.remove(self)
+        except OSError as error:
+            self._not_written(error)
+            return
+        if self._exported.write is not None:
+            self._crawl.events.emit(events.METRICS_WRITTEN, path=self._address)
 
     def _measure(self) -> None:
         def again() -> None:

@@ -44,6 +44,8 @@ MOST_SITEMAPS = 20
 MOST_STATEMENTS = 10
 FIRST_ANSWERS = 20
 """Answers that show the state of a site before the crawl."""
+_ANSWERED = frozenset({"rules", "allow_all", "forbid_all", "revalidated"})
+"""Cases of robots.txt in which its site has answered."""
 _UNDER_WAY = 1.0  # seconds at most from the last check to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 
@@ -176,6 +178,8 @@ class SiteRecord(Tally):
         is_silent = not (
             self.pages or self.others or self.refusals.keys() - {"no answer"}
         )
+        if not _ANSWERED.isdisjoint(self.robots_seen):
+            return False  # its robots.txt has come, perhaps through another proxy
         return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
 
     @property

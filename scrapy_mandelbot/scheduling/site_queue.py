@@ -105,6 +105,11 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
+        # A delay is the project's own way, or AutoThrottle's, to hold requests back.
+        self._in_flight.finds_limits = (
+            self._crawl.config.concurrency == "measured"
+            and not engine.has_delays(crawler)
+        )
         self._at_first = inf
         if self._crawl.config.recovers:
             self._at_first = self._in_flight.AT_FIRST
@@ -339,7 +344,7 @@ class SiteQueue:
         return [queue.name for queue in queues], [one.request for one in taken]
 
     def _try_to_hand_out(self, request: Request, queue: SubQueue) -> bool:
-        """Hand the request out, if it may go by all that is found out only now."""
+        """Hand the request out, if nothing that is found out only now forbids it."""
         site = queue.site
         slot = queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
@@ -366,7 +371,7 @@ class SiteQueue:
             return False
         if not site.name.startswith("http"):
             return False
-        return self._crawl.fetcher.known(site.name) is None
+        return self._crawl.fetchers.of(request).known(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -455,10 +460,11 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_queue(self) -> SubQueue | None:
+    def _next_queue(self) -> SubQueue | None:  # noqa: C901 -- no call more for a page
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
+        is_measured = in_flight.finds_limits
         first = self._at_first
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
@@ -476,10 +482,10 @@ class SiteQueue:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
                 continue
             activity = queue.activity
-            if activity and (
-                activity >= in_flight.limits[slot]
-                or activity >= first + site.tally.pages
-            ):
+            enough = first + site.tally.pages
+            if is_measured:
+                enough = site.concurrency.bound
+            if activity and (activity >= in_flight.limits[slot] or activity >= enough):
                 in_flight.drop_lost_in(slot)
                 if self._has_enough_in_flight(site, slot):
                     round_robin.step_out(queue, until_an_end=True)
@@ -490,10 +496,12 @@ class SiteQueue:
             return queue
 
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
-        """Return whether a slot transfers no more, or a site gets no more at first."""
+        """Return whether a slot transfers no more, or a site bears no more."""
         in_flight = self._in_flight
         if in_flight.is_full(slot):
             return True
+        if in_flight.finds_limits:
+            return in_flight.count(site, slot) >= site.concurrency.bound
         if self._at_first == inf:
             return False
         return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
@@ -514,7 +522,7 @@ class SiteQueue:
         name = queue.site.name
         if not self._crawl.config.obey or not name.startswith("http"):
             return True
-        return self._crawl.fetcher.known(name) is not None
+        return self._crawl.known_rules(name) is not None
 
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.

@@ -69,7 +69,7 @@ class Config:
     cache_ttl: float | None = _setting('MANDELBOT_CACHE["ttl"]', v.or_none(v.seconds))
     cache_stale: float = _setting('MANDELBOT_CACHE["stale"]', v.seconds, 2_592_000)
     robots_timeout: float = _setting(
-        'MANDELBOT_LIMITS["robots_timeout"]', v.seconds, 10
+        'MANDELBOT_LIMITS["robots_timeout"]', v.seconds_above_zero, 10
     )
     robots_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000
@@ -110,6 +110,9 @@ class Config:
     )
     pace_fetch_time: bool = _setting(
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
+    )
+    concurrency: str = _setting(
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
@@ -183,7 +186,9 @@ class Config:
             SettingsError: for the first invalid value; the message says what the
                 setting takes.
         """
-        return cls(**{name: _read(settings, one) for name, one in _SETTINGS.items()})
+        config = cls(**{name: _read(settings, one) for name, one in _SETTINGS.items()})
+        _check_pauses(settings)
+        return config
 
     @property
     def fresh_for(self) -> float:
@@ -295,7 +300,23 @@ def check_settings(settings: BaseSettings) -> bool:
     """
     for one in PUBLIC_SETTINGS:
         _read(settings, one)
+    _check_pauses(settings)
     return bool(read_setting(settings, "enabled"))
+
+
+def _check_pauses(settings: BaseSettings) -> None:
+    """Refuse seconds of pauses that contradict each other."""
+    name = "MANDELBOT_PAUSE_OPTIONS"
+    first = read_setting(settings, "pause_first")
+    longest = read_setting(settings, "pause_longest")
+    total = read_setting(settings, "pause_total")
+    if first > longest:
+        takes = f'seconds up to {name}["longest"], which is {longest:g}'
+        raise v.SettingsError(f'{name}["first"]', first, takes)
+    _, priority = _value(settings, _SETTINGS["pause_first"])
+    if priority and total is not None and 0 < total < first:
+        takes = f'0, or seconds from {name}["first"] up, which is {first:g}'
+        raise v.SettingsError(f'{name}["total"]', total, takes)
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:

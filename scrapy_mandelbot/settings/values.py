@@ -39,6 +39,7 @@ LAST_RUN = "last_run"
 ROBOT_TAG_MODES = ("off", "annotate", "obey")
 USAGE_MODES = ("off", "annotate", "obey")
 TOGETHER_MODES = ("domain", "address")
+CONCURRENCY_MODES = ("fixed", "measured")
 PACE_MODES = ("manual", "obey")
 DELAY_READINGS = ("interval", "window")
 IDLE_MODES = ("auto", "wait", "signal", "close", "fail")
@@ -46,6 +47,8 @@ DURABLE = "durable"
 JOB_SYNCS = ("normal", "full")
 JOB_ERRORS = ("acknowledge", "keep")
 METRICS_API = "api"
+METRICS_FILE = ".prom"
+"""As the textfile collector of node_exporter wants it."""
 SIGN_MODES = ("always", "asked")
 _PORTS = 65_536
 SIGN_KEY_TAKES = (
@@ -122,6 +125,15 @@ def seconds(value: Any) -> float:
     """Return finite seconds, 0 or more."""
     seconds = float(value)
     if not 0 <= seconds < inf:
+        raise ValueError
+    return seconds
+
+
+@_reader("a number of seconds above 0")
+def seconds_above_zero(value: Any) -> float:
+    """Return finite seconds above 0."""
+    seconds = float(value)
+    if not 0 < seconds < inf:
         raise ValueError
     return seconds
 
@@ -308,12 +320,20 @@ def count(least: int) -> Callable[[str, object], int]:
     return read
 
 
-@_reader("a list of HTTP status codes from 400 to 599")
+_GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+
+
+@_reader(
+    "a list of HTTP status codes from 400 to 599, without 404 and 410: each dead link"
+    " would pause its site"
+)
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
     named = value.split(",") if isinstance(value, str) else value
     statuses = frozenset(map(int, named))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
+        raise ValueError
+    if not _GONE.isdisjoint(statuses):
         raise ValueError
     return statuses
 
@@ -399,16 +419,19 @@ def or_none(
 
 
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, or the address of the metrics, as ``127.0.0.1:9464``."""
+    """Return ``api``, an address as ``127.0.0.1:9464``, or a file as ``shop.prom``."""
     if value in (None, "", "None", "False") or value is False:
         return None
     if value is True or value in ("True", METRICS_API):
         return METRICS_API
+    if isinstance(value, (str, Path)) and Path(value).suffix == METRICS_FILE:
+        return str(value)
     host, _, port = str(value).rpartition(":")
     is_number = port.isascii() and port.isdigit()
     if isinstance(value, (int, str)) and is_number and int(port) < _PORTS:
         return f"{host or '127.0.0.1'}:{int(port)}"
-    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
+    takes = "True, an address such as '127.0.0.1:9464', or a file such as 'shop.prom'"
+    raise SettingsError(name, value, takes)
 
 
 def report_path(name: str, value: object) -> str:

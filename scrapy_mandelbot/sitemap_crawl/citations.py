@@ -194,7 +194,7 @@ class CrossSubmits:
     ) -> None:
         self._crawler = crawler
         self._config = crawl.config
-        self._fetcher = crawl.fetcher
+        self._crawl = crawl
         self._manual_control = crawl.manual_control
         self._progress = progress
         self._warnings = warnings
@@ -214,8 +214,8 @@ class CrossSubmits:
         if not self._config.may_send(cited.site, site):
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
-        if self._fetcher.known(site) is not None:
-            if cited.root not in self._fetcher.sitemaps(site):
+        if self._crawl.known_rules(site) is not None:
+            if cited.root not in self._crawl.cited_sitemaps(site):
                 self._leave_out(cited, site, listed.pages)
                 return
             files = self._progress[site].files
@@ -261,8 +261,8 @@ class CrossSubmits:
         progress.unconfirmed = []
         progress.robots_requested = False
         self._requested.discard(site)
-        cited = self._fetcher.sitemaps(site)
-        is_known = self._fetcher.known(site) is not None
+        cited = self._crawl.cited_sitemaps(site)
+        is_known = self._crawl.known_rules(site) is not None
         for file in files:
             if file.cited.root in cited:
                 progress.files.append(file)

@@ -151,7 +151,7 @@ class SitemapFollower:
         """Read the sitemaps of a site of which only the robots.txt was needed."""
         if site in self._only_consulted:
             self._only_consulted.discard(site)
-            self._discovered(site, self._crawl.fetcher.sitemaps(site))
+            self._discovered(site, self._crawl.cited_sitemaps(site))
 
     def _scheduler_empty(self) -> None:
         if not engine.scheduler_length(self._crawler):

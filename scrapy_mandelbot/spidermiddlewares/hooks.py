@@ -16,6 +16,11 @@ from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import EVENTS
+from scrapy_mandelbot.spidermiddlewares.misspellings import (
+    meant_key,
+    mistakes_in_hooks,
+)
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -27,6 +32,13 @@ HOOKS = {
     name: signal for name, signal in vars(signals).items() if not name.startswith("_")
 }
 """The methods that a spider may define, and the signals that call them."""
+ARGUMENTS = {
+    name: next(one.signal_values for one in EVENTS.values() if one.signal is signal)
+    for name, signal in HOOKS.items()
+}
+"""The names of the arguments of each."""
+MOST_CHECKED = 100
+"""Requests whose meta keys are checked: the first of a crawl."""
 
 
 class SpiderHooks:
@@ -42,6 +54,9 @@ class SpiderHooks:
             raise NotConfigured
         self._crawler = crawler
         self._running = 0
+        self._checked = 0
+        self._seen_keys: set[Any] = set()
+        """Meta keys of the first requests, each checked once."""
         # Signal handlers are held weakly by Scrapy.
         self._handlers: list[Callable[..., None]] = []
 
@@ -55,16 +70,42 @@ class SpiderHooks:
         crawler.signals.connect(
             extension.spider_idle, signal=scrapy.signals.spider_idle
         )
+        crawler.signals.connect(
+            extension.request_scheduled, signal=scrapy.signals.request_scheduled
+        )
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
         """Connect each hook method that the spider defines to its signal."""
+        for mistake in mistakes_in_hooks(spider, ARGUMENTS):
+            self._warn(mistake)
         for name, signal in HOOKS.items():
             hook = getattr(spider, name, None)
             if callable(hook):
                 handler = self._handler(hook)
                 self._handlers.append(handler)
                 self._crawler.signals.connect(handler, signal=signal)
+
+    def request_scheduled(self, request: Request) -> None:
+        """Check the meta keys of the first requests."""
+        self._checked += 1
+        if self._checked >= MOST_CHECKED:
+            self._crawler.signals.disconnect(
+                self.request_scheduled, signal=scrapy.signals.request_scheduled
+            )
+        new = [key for key in request.meta if key not in self._seen_keys]
+        if new:
+            self._check_keys(new, request)
+
+    def _check_keys(self, keys: list[Any], request: Request) -> None:
+        self._seen_keys.update(keys)
+        for key in keys:
+            if meant := meant_key(key):
+                where = f"{key!r} in the meta of {request}"
+                self._warn(f"{where} is unknown: did you mean {meant!r}?")
+
+    def _warn(self, mistake: str) -> None:
+        logger.warning("%s", mistake, extra={"spider": self._crawler.spider})
 
     def spider_idle(self) -> None:
         """Keep the spider open while a hook method is running."""

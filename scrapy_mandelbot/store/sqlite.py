@@ -151,7 +151,7 @@ class SqliteStore(LiveStore):
         elif not lease_for:
             then(copy, left)
         else:
-            self._ask(FetchClaim(name, fresh_since, lease_for, then))
+            self._request(FetchClaim(name, fresh_since, lease_for, then))
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         self._tried(lambda database: mend_clock(database, self._now()), None)
@@ -188,7 +188,7 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        self._ask(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        self._request(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = lease_name(lease, as_text(key))
@@ -240,7 +240,7 @@ class SqliteStore(LiveStore):
         self._unsaved.put(_key(table, as_text(name)), value, size + tables.OVERHEAD)
         self._write()
 
-    def _ask(self, question: LeaseRequest | FetchClaim) -> None:
+    def _request(self, question: LeaseRequest | FetchClaim) -> None:
         if not self._is_closed:
             self._asked.append(question)
             self._write()

@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
@@ -185,6 +186,12 @@ class InFlight:
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
+        self._site_of_slot: dict[str, Site] = {}  # the first one
+        self._shared_slots: set[str] = set()  # those that have had another site since
+        self.finds_limits = False
+        """Whether it is found out how many requests each site bears at once."""
+        self.limit_found: Callable[[Site, int], None] = print
+        """Receives a site whose limit is news, and what the project allows."""
         self.limits = _SlotLimits(crawler)
         """Of the slots that have any, as it was when their second request was to go."""
         # What each was, and when it may go; not its flight, which would keep the
@@ -227,10 +234,17 @@ class InFlight:
         flight.dont_filter = request.dont_filter
         if self.shared_slot is not None:
             meta["download_slot"] = slot
+        site = flight.site
         in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
-        if not flight.site.has_answered:
+        if self._site_of_slot.setdefault(slot, site) is not site:
+            self._shared_slots.add(slot)
+        if not site.has_answered:
             self.unresponsive[flight] = None
+        if self.finds_limits and site.is_plain:
+            most = self.limits.get(slot, inf)
+            if most > 1 and len(in_slot) >= min(site.concurrency.bound, most):
+                self._note_full(site, slot, self.limits[slot])
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
         if len(self.flights) > self._look_at:
@@ -313,6 +327,27 @@ class InFlight:
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
 
+    def _note_full(self, site: Site, slot: str, most: float) -> None:
+        """Let a site's limit know that as many requests are in flight as it allows."""
+        in_flight = self._of_site(site, slot)
+        limit = site.concurrency
+        tally = site.tally
+        answers = tally.pages + tally.others + tally.cached
+        if limit is ConcurrencyLimit.NONE:
+            if answers + in_flight < FIRST:
+                return
+            limit = ConcurrencyLimit(int(most))
+            site.concurrency = limit
+        if in_flight < min(limit.bound, most):
+            return
+        if limit.full(answers, self._now(), int(most)):
+            self.limit_found(site, int(most))
+
+    def _of_site(self, site: Site, slot: str) -> int:
+        if slot in self._shared_slots:
+            return self.count(site, slot)
+        return len(self._in_slots[slot])
+
     def count(self, site: Site, slot: str) -> int:
         """Return how many requests to a site are in flight through a slot."""
         return sum(one.site is site for one in self._in_slots.get(slot, ()))
@@ -393,6 +428,8 @@ class InFlight:
         if not flights:
             del self._in_slots[slot]
             self.limits.pop(slot, None)
+            self._site_of_slot.pop(slot, None)
+            self._shared_slots.discard(slot)
         for queue in self.queues:
             queue.slot_changed(slot, len(flights))
 

@@ -31,7 +31,9 @@ class ManualControl:
         config: Config,
         throttle: Throttle,
         end_last_waits: Callable[[Collection[Site]], bool],
+        end_tries: Callable[[Site], bool],
     ) -> None:
+        self._end_tries = end_tries
         self._throttle = throttle
         self._now = throttle.now
         self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
@@ -123,6 +125,8 @@ class ManualControl:
         now = self._now()
         for site in throttle.sites.in_trouble():
             if site.is_shut(now):
+                if not site.has_answered and self._end_tries(site):
+                    continue  # its requests fail with its error, or are kept
                 if site.give_up(reason):
                     throttle.pauses.emit(events.GIVEN_UP, site)
             elif site.has_refused:

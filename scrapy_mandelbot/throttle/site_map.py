@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 from mandelbot.origins import site_of
 from scrapy.utils.httpobj import urlparse_cached
@@ -49,16 +49,15 @@ class Sites:
         """Whether any site has been in trouble, or refused a request, in this run."""
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
-        self._tally_of: Callable[[str], Tally] = self._one_tally
+        self._tally_of: Callable[[str], Tally] | None = None
+        self._folds: WeakKeyDictionary[Site, Any] = WeakKeyDictionary()
+        """Add what was counted of a site that is forgotten, or of one that is not."""
         self._tallies: Callable[[], Iterable[Tally]] = tuple
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
         self._forget_oldest = partial(self._recent.popitem, last=False)
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
         self._learnt: OrderedDict[RateControl, None] = OrderedDict()
-
-    def _one_tally(self, _name: str) -> Tally:
-        return self._counted
 
     def __len__(self) -> int:
         return len(self._all)
@@ -90,8 +89,12 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = Site(name, self._policy, self._tally_of(name))
+            site = Site(name, self._policy, self._tally(name))
             self._all[name] = site
+            if self._tally_of is None:  # what is counted outlasts the site
+                fold = finalize(site, self._counted.add, site.tally)
+                fold.atexit = False
+                self._folds[site] = fold
             if not self._is_paced:
                 site.pacer.known_until = inf
         self._recent[name] = site
@@ -111,17 +114,27 @@ class Sites:
         `tally_of` returns what counts those of a site, by its name; `tallies` all of
         these, those included whose sites are forgotten.
         """
+        for name, site in self._all.items():
+            if site in self._folds:
+                self._folds.pop(site)()
+            site.tally = tally_of(name)
         self._tally_of = tally_of
         self._tallies = tallies
-        for name, site in self._all.items():
-            site.tally = tally_of(name)
 
     def counted(self) -> Tally:
         """Return what was counted of all sites."""
         total = Tally()
-        for one in (self._counted, *self._tallies()):
+        total.add(self._counted)
+        tallies = self._tallies()
+        if self._tally_of is None:
+            tallies = [site.tally for site in list(self._all.values())]
+        for one in tallies:
             total.add(one)
         return total
+
+    def _tally(self, name: str) -> Tally:
+        """Return what counts the requests to a site: that of a record, if there are."""
+        return Tally() if self._tally_of is None else self._tally_of(name)
 
     def note_trouble(self, site: Site) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
@@ -137,16 +150,12 @@ class Sites:
         if learnt is not None:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
-            self._forget_runs(learnt.ended_at - LEARNT_FOR)
-
-    def _forget_runs(self, since: float) -> None:
-        """Forget runs of sites that refused nothing since then, or of too many."""
-        while self._learnt:
+            since = learnt.ended_at - LEARNT_FOR
             oldest = next(iter(self._learnt))
-            if len(self._learnt) <= MOST_LEARNT and oldest.ended_at >= since:
-                return
-            del self._learnt[oldest]
-            oldest.forget_runs()
+            while len(self._learnt) > MOST_LEARNT or oldest.ended_at < since:
+                del self._learnt[oldest]
+                oldest.forget_runs()
+                oldest = next(iter(self._learnt))
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import events
@@ -60,6 +61,7 @@ class Throttle:
         """Returns seconds since the epoch."""
         self._now = clock.now
         self._count = events_.count
+        self._emit = events_.emit
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
@@ -80,6 +82,7 @@ class Throttle:
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
+        self.in_flight.limit_found = self._limit_found
         self._leases = Leases(store, self.timers, clock.now, self.update)
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
@@ -108,6 +111,23 @@ class Throttle:
         if config.together:
             self.shared_limits = self._share_limits(config.together)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
+
+    def _limit_found(self, site: Site, most: int) -> None:
+        """Report how many requests a site bears at once, where that has changed."""
+        found = site.concurrency.comparison
+        if found is None or site.concurrency.bound >= most:
+            at_once = counted(most, "request")
+            self._emit(events.CONCURRENCY_RAISED, site=site.name, at_once=at_once)
+            return
+        self._emit(
+            events.CONCURRENCY_LOWERED,
+            site=site.name,
+            at_once=counted(found.bound, "request"),
+            now_rate=f"{found.rate:.1f}",
+            other=found.other,
+            other_rate=f"{found.other_rate:.1f}",
+            times=f"{found.times_as_long:.1f}",
+        )
 
     def _share_limits(self, mode: str) -> SharedLimits:
         from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls

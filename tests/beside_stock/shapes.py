@@ -669,6 +669,27 @@ def rules_that_forbid():
     return World(with_robots(page), start)
 
 
+def private_pages_of_many_places():
+    """among 100 pages, 30 in a row that answer 403, of five places"""
+
+    def site(asked):
+        return page(asked) if "/page/" in asked.path else Answer(b"", 403)
+
+    private = [f"/{place}/private/{i}" for i in range(6) for place in "abcde"]
+    paths = _paths("/page/{}", 40)
+    return _world(site, [*paths, *private, *_paths("/page/{}", 60, 40)])
+
+
+def forbidden_pictures_of_users():
+    """pages of 40 users, each with a private album that answers 403"""
+
+    def site(asked):
+        return Answer(b"", 403) if asked.path.endswith("/album") else page(asked)
+
+    users = [f"/user{i}/" for i in range(40)]
+    return _world(site, [*users, *(f"{one}album" for one in users), "/about", "/more"])
+
+
 CELLS = [
     Cell(f"healthy: {name.replace('_', ' ')}", make.__doc__, make)
     for name, make in list(globals().items())

@@ -7,63 +7,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from crawling import ensureDeferred
-from mandelbot.answers.inside import leads_inside
-from mandelbot.cli import check_verb
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
 TEXT = {"Content-Type": "text/plain"}
 
-SEVERITIES = [
-    (0, RULES, "nothing is wrong"),
-    (0, b"User-agent: *\nAllow: /a\n", "1 note"),
-    (1, b"User-agent: *\nUser-agent: a\nDisallow: /a$b\nNoindex: /\n", "2 warnings"),
-    (3, b"User-agent: *\nDisallow /\n", "1 error"),
-]
-
 
 def codes(run) -> list[str]:
     return [one["code"] for one in json.loads(run.stdout)["findings"]]
-
-
-@pytest.mark.parametrize(("code", "body", "says"), SEVERITIES)
-def test_the_exit_code_is_of_the_worst_finding(robots, code, body, says):
-    """0: nothing but notes; 1: warnings; 3: errors."""
-    run = robots("check", "-", stdin=body)
-    assert run.returncode == code
-    assert says in run.stdout.decode()
-    assert run.stderr == b""
-
-
-def test_each_finding_has_its_line(robots, tmp_path):
-    """Line, severity, what is wrong; of errors the line's text, and why it matters to
-    whom.
-    """
-    (tmp_path / "robots.txt").write_bytes(b"User-agent: googlebot\nDisallow /\n")
-    run = robots("check", "robots.txt")
-    assert (
-        run.stdout.decode()
-        == '    1  warning   The group for "googlebot" has no rules.'
-        " [group-without-rules]\n    2  error     There is no colon after Disallow."
-        " [missing-colon]\n                 Disallow /\n                 Google's"
-        " robots and Protego, Scrapy's parser, read such a line;\n                "
-        " most others ignore it.\n\nrobots.txt: 1 error, 1 warning\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("robots.txt", []), ("ROBOTS.TXT", ["name-in-capitals"]), ("draft.txt", [])],
-)
-def test_moderatobot_file_name(robots, tmp_path, name, code):
-    """But that of a draft says nothing of where it will be. (File name and location)"""
-    (tmp_path / name).write_bytes(RULES)
-    assert codes(robots("check", name, "--format", "json")) == code
 
 
 @ensureDeferred
@@ -293,15 +248,6 @@ async def test_a_sitemap_on_another_site_is_cited_there_too(
     assert (said in " ".join(run.stdout.decode().split())) is is_found
     run = await robots_later(*only, "sarif")
     assert len(json.loads(run.stdout)["runs"][0]["results"]) == is_found
-
-
-def test_a_sitemap_inside_the_network_is_not_looked_up():
-    """A file must not lead the command to hosts of the network that it runs in."""
-    invocation = SimpleNamespace(
-        may_redirect=lambda site, url: not leads_inside(site, url)
-    )
-    source = "https://example.com/robots.txt"
-    assert check_verb._cited_by(invocation, source, "http://10.0.0.1") is None
 
 
 @ensureDeferred

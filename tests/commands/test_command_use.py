@@ -281,7 +281,8 @@ def test_a_closed_pipe_ends_the_output(tmp_path):
     (tmp_path / "robots.txt").write_bytes(
         b"User-agent: *\n" + b"Disallow: /x y\n" * 2000
     )
-    shell = f"'{sys.executable}' -m scrapy robots normalize robots.txt --format json | head -c 10"
+    command = f"'{sys.executable}' -m scrapy robots normalize robots.txt --format json"
+    shell = f"{command} | head -c 10"
     run = subprocess.run(
         shell, shell=True, cwd=tmp_path, capture_output=True, check=True
     )

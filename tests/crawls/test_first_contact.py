@@ -144,7 +144,7 @@ async def test_requests_of_a_dead_host_stay_in_the_job(webs, tmp_path):
     assert first.logged(f"{urls[0].rstrip('/')} {said}")
     web.listen_again()
     second = await crawl(FailuresSpider, settings, start_urls=urls)
-    assert second.urls() == web.urls(3)
+    assert set(web.urls(3)) <= set(second.urls())
     assert second.stats["finish_reason"] == "finished"
 
 

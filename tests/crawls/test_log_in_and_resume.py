@@ -257,6 +257,26 @@ async def test_start_urls_of_scrapys_start_are_skipped_and_named(webs, tmp_path)
 
 
 @ensureDeferred
+async def test_a_run_in_a_finished_jobdir_says_why_it_requests_so_little(
+    webs, tmp_path
+):
+    """Once it had finished, and not while it is resumed."""
+    web = webs()
+    web.chain(5)
+    settings = {"JOBDIR": str(tmp_path / "job"), "ROBOTSTXT_OBEY": False}
+    limits = [{"CLOSESPIDER_PAGECOUNT": 2, "CONCURRENT_REQUESTS": 1}, {}, {}]
+    runs = [
+        await crawl(LinksSpider, {**settings, **limit}, start_urls=[web.url + "/"])
+        for limit in limits
+    ]
+    lines = [run.logged("This JOBDIR finished at ") for run in runs]
+    assert lines[:2] == [[], []]
+    (line,) = lines[2]
+    assert "; the 5 requests that it has crawled are not sent again" in line
+    assert runs[2].urls() == [f"{web.url}/"]
+
+
+@ensureDeferred
 async def test_a_middlewares_own_start_request_is_sent_in_each_run(webs, tmp_path):
     """It is none of the spider's start_urls."""
 

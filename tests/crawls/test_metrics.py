@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import socket
 import urllib.request
+from collections import Counter
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -138,6 +139,64 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     assert pages == {urlsplit(web.url).hostname: 4, "_OTHER": 0}
     assert found["mandelbot.pages"].data.is_monotonic
     provider.shutdown()
+
+
+def in_file(path):
+    """Return the samples of a file by name, added up over their labels."""
+    found = Counter()
+    for family in text_string_to_metric_families(path.read_text()):
+        for sample in family.samples:
+            found[sample.name] += sample.value
+    return found
+
+
+@ensureDeferred
+async def test_a_file_has_the_values_of_the_last_run(webs, tmp_path):
+    """Zeros from the start, and the losses after the end, until the next run begins."""
+    web = site(webs, 5)
+    web.refuse = Closed(seconds=10**6, after=1, robots_too=False)
+    path = tmp_path / "made" / "links.prom"
+    at_first = []
+
+    class Looking(LinksSpider):
+        async def start(self):
+            at_first.append(in_file(path))
+            async for request in super().start():
+                yield request
+
+    settings = {
+        "MANDELBOT_METRICS": str(tmp_path / "made" / "%(name)s.prom"),
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 30},
+    }
+    result = await crawl(Looking, settings, start_urls=[web.url + "/"])
+    for name in ("requests_lost", "refusals", "pauses"):
+        assert at_first[0][f"mandelbot_{name}_total"] == 0
+        assert f"mandelbot_{name}_total" in at_first[0], "there from the start"
+    assert "mandelbot_run_ended_seconds" not in at_first[0]
+    ended = in_file(path)
+    assert ended["mandelbot_requests_lost_total"] == 5
+    assert ended["mandelbot_pages_total"] == 1
+    assert ended["mandelbot_run_ended_seconds"] > 10**9
+    assert 'mandelbot_sites{spider="links",state="given up"} 1.0' in path.read_text()
+    assert result.logged(f"Wrote the metrics of the crawl: {path}")
+    assert exporting.at_addresses == {}
+
+    web.refuse = lambda _path: None
+    await crawl(Looking, settings, start_urls=[web.url + "/"])
+    assert in_file(path)["mandelbot_requests_lost_total"] == 0
+
+
+@ensureDeferred
+async def test_a_file_that_cannot_be_written_costs_the_crawl_nothing(webs, tmp_path):
+    """An error in the log at the start, and another at the end; the pages arrive."""
+    web = site(webs, 3)
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "links.prom"
+    settings = {"MANDELBOT_METRICS": str(path)}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(result.items) == 4
+    assert len(result.logged(f"MANDELBOT_METRICS: cannot write {path}: ")) == 2
+    assert exporting.at_addresses == {}
 
 
 @pytest.fixture

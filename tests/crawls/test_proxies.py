@@ -10,7 +10,7 @@ from itertools import chain, cycle, pairwise
 
 import pytest
 import scrapy
-from crawling import crawl, ensureDeferred
+from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
@@ -231,3 +231,25 @@ async def test_a_page_is_requested_again_the_way_it_was_answered(webs, by_proxy)
         hit.headers.get("x-token") for hit in served.hits if "robots" not in hit.path
     } == {"t"}
     assert not by_proxy or direct.hits == []
+
+
+@ensureDeferred
+async def test_the_verdict_names_the_proxy_that_failed(webs):
+    """And a site whose robots.txt came through another one is not unreachable."""
+    proxy = webs("127.0.0.1")
+    dead = webs("127.0.0.3")
+    shop = "http://shop.test"
+    proxy.pages = {f"{shop}/robots.txt": Answer(b"")}
+    urls = {"robots": proxy.url, "page": dead.url}
+    dead.close()
+
+    class Chooses:
+        def process_request(self, request):
+            is_robots = request.url.endswith("/robots.txt")
+            request.meta["proxy"] = urls["robots" if is_robots else "page"]
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {Chooses: 610}}
+    result = await crawl(LinksSpider, settings, start_urls=[shop + "/"])
+    (line,) = result.logged("Finished")
+    assert f"through the proxy {urls['page']}" in line
+    assert "unreachable" not in "".join(result.messages)

@@ -157,6 +157,25 @@ async def test_one_long_nightly_run_waits(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_lost_requests_are_crawled_by_the_next_run(recipe, webs):
+    """Also pages that nothing links to any more; then the list is gone."""
+    web = site(webs, 6)
+    web.refuse = Closed(seconds=10**6, after=3)
+    lost = recipe("lost", shop=web.url)
+    spider = lost.spider("shop")
+    settings = {**lost.settings(), "MANDELBOT_PAUSE_OPTIONS": {"total": 60}}
+    first = await crawl(spider, settings)
+    assert first.stats["mandelbot/requests/lost"] > 0
+    web.refuse = lambda _path: None
+    web.pages["/"] = html()
+    second = await crawl(spider, settings)
+    assert set(first.urls() + second.urls()) == set(web.urls(6))
+    third = await crawl(spider, settings)
+    assert third.urls() == [f"{web.url}/"]
+
+
+@TURNED
+@ensureDeferred
 async def test_only_what_has_changed(recipe, webs):
     """The first run gets all pages of the sitemap, the second those that are newer than
     it.
@@ -235,6 +254,32 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
     assert run.urls() == sorted(slow.urls(4) + fast.urls(4))
     assert min(b.at - a.at for a, b in pairwise(slow.hits)) > 4.999
     assert max(hit.at for hit in fast.hits) < slow.hits[1].at
+
+
+@TURNED
+@ensureDeferred
+async def test_a_dead_proxy_of_three_loses_no_page(recipe, webs):
+    """A retry takes the next one, also for the robots.txt of the first page."""
+    proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
+    dead = webs("127.0.0.3")
+    shop = "http://shop.test"
+    for proxy in proxies:
+        proxy.pages = {f"{shop}/{number}": html() for number in range(12)}
+        proxy.pages[f"{shop}/robots.txt"] = Answer(b"")
+    several = recipe("proxies")
+    several.module("proxies")
+
+    class Shop(scrapy.Spider):
+        name = "shop"
+        start_urls = [f"{shop}/{number}" for number in range(12)]
+
+        def parse(self, response):
+            yield {"url": response.url}
+
+    urls = [dead.url, *(proxy.url for proxy in proxies)]
+    dead.close()
+    run = await crawl(Shop, {**several.settings(), "PROXIES": urls, "RETRY_TIMES": 2})
+    assert run.urls() == sorted(Shop.start_urls)
 
 
 @TURNED

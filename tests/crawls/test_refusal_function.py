@@ -177,6 +177,8 @@ ANSWERS = {
     "other host": Answer(
         b"", 302, {"Location": "http://127.0.0.1:1/room.queue-it.net/"}
     ),
+    "maintenance by redirect": Answer(b"", 302, {"Location": "/maintenance"}),
+    "maintenance by 200": html(title="Down for maintenance"),
 }
 
 
@@ -205,3 +207,33 @@ async def test_the_recipe_does_what_it_says(webs, kind, recipe):
     result = await crawled(web, recipe["MANDELBOT_REFUSAL"])
     assert result.urls() == web.urls(30)
     assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_the_http_cache_stores_nothing_that_the_function_refuses(webs, tmp_path):
+    """Not what is handed on after the last try either: the next run asks again."""
+    web = site(webs, 12)
+    web.pages["/page/3"] = captcha()
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    few = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.1, "tries": 2}}
+    await crawled(web, is_captcha, cache | few)
+    asked = web.asked("/page/3")
+    web.pages["/page/3"] = html()
+    result = await crawled(web, is_captcha, cache)
+    assert web.asked("/page/3") == asked + 1
+    assert result.urls() == web.urls(12)
+
+
+class Odd:
+    """What no function should return."""
+
+    def __bool__(self):
+        raise ValueError("neither true nor false")
+
+
+@ensureDeferred
+async def test_a_result_that_is_neither_true_nor_false_is_an_error(webs):
+    """It is reported, and the page is one."""
+    web = site(webs, 5)
+    result = await crawled(web, lambda _response: Odd())
+    assert result.urls() == web.urls(5)

@@ -225,3 +225,67 @@ async def test_the_report_and_the_log_agree_on_the_time(webs, tmp_path, monkeypa
     assert re.findall(r"[0-9.]+ s\b", head.partition("<header>")[2]) == [
         verdict.split()[2] + " s"
     ]
+
+
+@ensureDeferred
+async def test_each_lost_request_is_listed_beside_the_report(webs, tmp_path):
+    """Ten of a site are logged; Scrapy logs an error of the project."""
+    web, other = site(webs, 30), site(webs, 1, "127.0.0.2")
+
+    class Raises:
+        def process_request(self, request, spider=None):
+            if request.url.startswith(other.url):
+                raise ValueError("of the project")
+
+    web.pages["/"] = html(*(f"/page/{number}" for number in range(30)))
+    web.refuse = Closed(seconds=10**6, after=1, robots_too=False)
+    path = tmp_path / "report.json"
+    listed = tmp_path / "report.lost.jsonl"
+    listed.write_text("of the previous run\n")
+    settings = {
+        "MANDELBOT_REPORT": str(path),
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 30},
+        "DOWNLOADER_MIDDLEWARES": {Raises: 500},
+    }
+    urls = [web.url + "/", other.url + "/"]
+    result = await crawl(LinksSpider, settings, start_urls=urls)
+    lines = [json.loads(line) for line in listed.read_text().splitlines()]
+    assert len(lines) == json.loads(path.read_text())["total"]["lost"] == 31
+    assert {line["url"] for line in lines} == {
+        *(f"{web.url}/page/{number}" for number in range(30)),
+        f"{other.url}/",
+    }
+    assert {line["method"] for line in lines} == {"GET"}
+    assert {line["end"] for line in lines} == {"site_given_up", "error"}
+    logged = result.logged("Lost <GET ")
+    assert len(logged) == 10
+    assert all(web.url in line for line in logged)
+    (further,) = result.logged("Further lost requests of ")
+    assert further.startswith(f"Further lost requests of {web.url} are not logged")
+
+
+@ensureDeferred
+async def test_a_crawl_that_loses_nothing_leaves_no_list(webs, tmp_path):
+    """And removes that of the previous run."""
+    web = site(webs, 3)
+    listed = tmp_path / "report.lost.jsonl"
+    listed.write_text("of the previous run\n")
+    settings = {"MANDELBOT_REPORT": str(tmp_path / "report.json")}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert not listed.exists()
+
+
+@ensureDeferred
+async def test_a_list_that_cannot_be_written_is_one_error(webs, tmp_path):
+    """The crawl and its report go on."""
+    web = site(webs, 5)
+    web.refuse = Closed(seconds=10**6, after=1, robots_too=False)
+    (tmp_path / "report.lost.jsonl").mkdir()
+    path = tmp_path / "report.json"
+    settings = {
+        "MANDELBOT_REPORT": str(path),
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 30},
+    }
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(result.logged("The list of lost requests cannot be written to ")) == 1
+    assert json.loads(path.read_text())["total"]["lost"] == 5

@@ -463,23 +463,20 @@ async def test_who_handles_such_answers_gets_them(webs, settings):
 
 
 @ensureDeferred
-async def test_bare_refusals_of_a_site_that_was_well_are_heard_too(webs):
-    """Ten in a row, from several places; then it is set aside as a whole."""
+async def test_many_forbidden_pages_pause_nothing_and_one_warning_says_it(webs):
+    """They may be private: a guess may be logged, but may not act."""
     web = site(webs, 0)
-    paths = [f"/shelf{number % 5}/{number}" for number in range(200)]
-    web.pages.update({path: html() for path in paths})
-    web.pages["/"] = html(*paths)
-    seen = []
-
-    def refuse(path):
-        seen.append(path)
-        return Answer(b"", 403) if len(seen) > 50 and path != "/robots.txt" else None
-
-    web.refuse = refuse
+    good = [f"/page/{number}" for number in range(40)]
+    private = [f"/shelf{number % 5}/{number}" for number in range(30)]
+    web.pages.update({path: html() for path in good})
+    web.pages.update({path: Answer(b"", 403) for path in private})
+    web.pages["/"] = html(*good[:20], *private, *good[20:])
     result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
-    assert web.statuses().count(403) <= 20 + 2
-    (line,) = result.logged(f"{web.url}/ refuses robots")
-    assert "403 for" in line
+    assert got(result, web) >= {*good}
+    assert web.statuses().count(403) == 30
+    (line,) = result.logged(f"{web.url} may refuse this crawler")
+    assert "Nothing is paused" in line
+    assert "mandelbot/pause/refuses_robots" not in result.stats
 
 
 @ensureDeferred

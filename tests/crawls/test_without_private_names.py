@@ -15,9 +15,12 @@ import pytest
 import scrapy.pqueues
 from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
 from everything import crawl_a_bit_of_everything
+from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.http.cookies import CookieJar
 from webs import site
 
 from scrapy_mandelbot import engine
@@ -39,7 +42,6 @@ ENGINE_NAMES = [
     "downloader.per_slot_settings",
     "downloader.total_concurrency",
     "downloader.get_slot_key",
-    "downloader.middleware.middlewares",
     "scraper.slot",
     # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for
     # ever.
@@ -147,6 +149,20 @@ async def test_without_a_name_of_the_queues_a_crawl_ends_as_with_it(
     await crawl_a_bit_of_everything(webs, tmp_path)
 
 
+def test_without_the_jars_private_name_the_same_cookies_are_found(monkeypatch):
+    """The whole jar is looked through."""
+    jar = CookieJar()
+    for host in ("a.example", "b.example"):
+        response = Response(f"https://{host}/", headers={"Set-Cookie": ["n=1", "m=1"]})
+        for cookie in jar.make_cookies(response, Request(response.url)):
+            jar.set_cookie(cookie)
+    wanted = ["a.example", ".a.example"]
+    found = engine.cookies_of(jar, wanted)["a.example"]
+    assert len(found) == 2
+    monkeypatch.delattr(CookieJar, "_cookies")
+    assert engine.cookies_of(jar, wanted)["a.example"] == found
+
+
 def test_without_the_private_parse_a_spider_needs_a_parse(monkeypatch):
     """Then no callback means `parse`, whatever the spider."""
     spider = scrapy.Spider("plain")
@@ -197,4 +213,4 @@ def test_every_private_name_is_taken_away():
     """A name that is used and missing here is one that nobody tried without."""
     source = Path(engine.__file__).read_text()
     used = set(re.findall(r"[.\"](_[a-z][a-z_]+)\b", source))
-    assert used == {"_slot", "_path_safe", "_parse"}
+    assert used == {"_slot", "_path_safe", "_parse", "_cookies"}

@@ -14,7 +14,8 @@ from itertools import count
 import pytest
 from redis_server import NEEDS_REDIS
 
-from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
+from scrapy_mandelbot.fleet.carriers import open_job_server
+from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.job_store import OWN_START, START, Place, StorageError
 from scrapy_mandelbot.settings.values import JOB_SERVERS, SettingsError, job

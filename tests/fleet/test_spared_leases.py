@@ -89,3 +89,17 @@ def test_sites_of_workers_that_died_long_ago_are_free_at_once(worker):
     late = worker()
     late.exchange(take=1)
     assert [*late.sites] == [SITE]
+
+
+def test_a_run_after_the_death_of_all_workers_tries_given_up_sites(worker):
+    """Their leases are spared, and do not hide that a new run begins."""
+    dead = worker()
+    dead.push(SITE, FIRST_IN, b"page")
+    dead.exchange(take=1)
+    dead.rest(SITE, b"", "inf")
+    dead.give_back(SITE)
+    dead.exchange()
+    leases_ended(1.0, dead)
+    late = worker()
+    late.exchange(take=1)
+    assert [*late.sites] == [SITE]

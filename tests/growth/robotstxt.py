@@ -81,6 +81,16 @@ FILES = {
     "rules with comments": numbered(b"Disallow: /%d # why\n", _ALL),
     "one rule with comments": repeated(b"Disallow: /a # why\n", _ALL),
     "outside of groups": numbered(b"Disallow: /%d\n"),
+    "refusals of older drafts": numbered(b"DisallowAITraining: /%d\n", _ALL),
+    "one robot again and again": repeated(b"User-agent: a\nSitemap: x\n"),
+    "hosts as paths": numbered(
+        b"Sitemap: https://h%d.com/s.xml\nDisallow: /h%d.com/\n", _ALL
+    ),
+    "invisible characters in a line": repeated(b"\xe2\x80\x8b", _RULE, b"\n"),
+    # Sitemaps.
+    "sitemaps in a line": repeated(b"https://a.b/s.xml, ", b"Sitemap: ", b"\n"),
+    "sitemaps without a field": numbered(b"https://a.b/%d.xml\n"),
+    "a long sitemap without a field": repeated(b"sitemap", b"https://a.b/", b"/\n"),
     # Wildcards.
     "stars in a line": repeated(b"*", _RULE, b"b\n"),
     "stars and letters in a line": repeated(b"*a", _RULE, b"*b\n"),
@@ -314,7 +324,8 @@ def _rows_of(name):
     yield Row(
         f"{function}misspelt_line", lambda it: it.misspelt_line, FILES, name, read
     )
-    # The correction is proved by six dialects, Protego and both of urllib.robotparser.
+    yield Row(f"{function}sitemaps", lambda it: it.sitemaps, FILES, name, read)
+    # The normal form is proved by six dialects, Protego and urllib.robotparser.
     # For many agents that share many rules its cost grows faster than the file, up to
     # the bound of questions.py: a limit, and so no growth. A sample of what hostile
     # globs decide takes seconds.

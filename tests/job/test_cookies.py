@@ -357,15 +357,3 @@ def test_jars_are_found_where_they_are_as_scrapys(make_crawler):
     ):
         middleware.middlewares = middlewares
         assert cookies_module.engine.cookie_jars(crawler) is jars
-
-
-def test_without_the_jars_private_name_the_same_cookies_are_found(monkeypatch):
-    monkeypatch.delattr(CookieJar, "_cookies")
-    browser = Browser()
-    # Scrapy's own middleware does without it, too.
-    browser.get("sid=1", "lang=de; Path=/de")
-    browser.get("sid=2", url="https://b.example/")
-    assert browser.commit() == 3
-    browser.get("sid=1; Max-Age=0")
-    assert browser.commit() == 1
-    assert browser.next_run().sends("https://b.example/") == {"sid=2"}

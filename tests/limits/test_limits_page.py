@@ -28,13 +28,18 @@ NO_LIMITS = {
         "of a directory, whose name has a digest of the rest"
     ),
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
+    "mandelbot.robotparser._MOST_BYTES": "that of a robots.txt, for one caller",
+    "politeness.concurrency_limit._LONGEST_REST": "of batches between two trials",
+    "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
+    "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",
+    "politeness.pause._MOST_APART": "seconds between two probes",
     "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
     "mandelbot.answers.failures._LONGEST_LABEL": "what a name can be",
     "mandelbot.origins._LONGEST_NAME": "what a name can be",
     "mandelbot.answers.inside._LONGEST_HOSTS": "what a name can be",
     "politeness.pacer._LONGEST_WAY": "when a request has arrived",
-    "fleet.worker.LONGEST_SILENCE": "when a worker is taken for dead",
+    "fleet.link.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "mandelbot.robotstxt.agents.product_tokens": "agents are the project's",
     "mandelbot.robotstxt.grammar.grammar_of": "dialects are the project's",
@@ -43,7 +48,9 @@ NO_LIMITS = {
     "mandelbot.findings.structure._LONGEST": (
         "of a name that is compared with others for a finding"
     ),
-    "mandelbot.findings.syntax._LONGEST": "what a field can be",
+    "mandelbot.findings.agent_checks._MOST_NAMES": "of names that a message repeats",
+    "mandelbot.findings.spelling._LONGEST": "what a field can be",
+    "mandelbot.findings.value_checks._LONGEST_HOST": "what a host can be",
     "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": (
         "when a finding is reported"
     ),
@@ -55,7 +62,7 @@ NO_LIMITS = {
     "mandelbot.sitemaps.markup._LONGEST_CLOSING": (
         "of markup that may be cut between two blocks"
     ),
-    "mandelbot.sitemaps.entries._LONGEST_NAME": (
+    "mandelbot.sitemaps.splitting._LONGEST_NAME": (
         "of markup that may be cut between two blocks"
     ),
     "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",

@@ -37,7 +37,7 @@ def pause() -> Pause:
 
 
 def test_a_pause_triples_with_each_failed_probe(pause):
-    """To an hour: a server that bans for twice as long who knocks too early is outrun."""
+    """The pause grows to an hour: it outruns a server that doubles its ban."""
     assert outage(pause, 1000, 20_000) == [
         1,
         3,

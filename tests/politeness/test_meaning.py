@@ -175,7 +175,7 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         ],
     ),
     "403 for ten pages in a row, from three places at least, of a site that was well": (
-        "a ban",
+        "a ban, or private pages",
         Kind.FORBIDDEN,
         [({403}, [PLAIN])],
     ),

@@ -106,7 +106,7 @@ def refuse_shelf(parts: Faults, begin: int = 0, path: str = "/shelf/") -> None:
     ],
 )
 def test_the_sections_of_a_url(url, sections):
-    """The paths that it is under, outermost first, down to its query; a bounded number."""
+    """The paths above it, outermost first, down to its query: a bounded number."""
     assert list(sections_of(url)) == sections
 
 
@@ -212,7 +212,7 @@ def test_a_probe_that_told_nothing_makes_room_for_another(parts):
 
 
 def test_a_good_probe_ends_it(parts):
-    """Nothing of the section is left, and it takes three pages to set it aside again."""
+    """Nothing of the section is left: three more pages set it aside again."""
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/")

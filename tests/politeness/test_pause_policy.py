@@ -235,7 +235,7 @@ def test_news_of_a_probe_that_is_none_changes_nothing(pause, state):
 
 
 def test_a_site_recovers_and_opens():
-    """After a pause one goes at a time, by its pace, until the pace holds nothing back."""
+    """After a pause the pace lets one go at a time, until it holds nothing back."""
     pause = Pause(PausePolicy(first=1))
     pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     pause.take(Fact.SENT, 1.0)
@@ -413,7 +413,7 @@ def test_a_site_that_never_served_gets_no_final_attempts(pause):
 
 
 def test_it_is_told_when_a_site_is_given_up(pause):
-    """The pauses that are left, and what has gone: for the law's own, two hours in all."""
+    """The pauses that are left: two hours in all, by the default policy."""
     policy = PausePolicy()
     assert policy.in_all() == 6880
     assert policy.of_a_part.in_all() == 364

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from pause_facts import Fact
 
-from scrapy_mandelbot.politeness.pause import Pause, PauseState
+from scrapy_mandelbot.politeness.pause import TABLE, Pause, PauseState
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 
 DOCS = Path(__file__).parents[2] / "docs" / "pauses.rst"
+DESIGN = DOCS.parent / "design.rst"
 NOW = 1000.0
 LAWS = {
     "recovers": PausePolicy(first=1, tries=3),
@@ -98,3 +99,19 @@ def test_the_docs_say_what_happens():
             assert row in changes
             seen.update(drawn & {(*row, "")})
     assert seen == drawn
+
+
+def test_the_design_shows_the_table_of_the_code():
+    """Row by row, states of one row joined."""
+    table = DESIGN.read_text().partition("   :header: State; Fact; To; Effect\n")[2]
+    lines = table.partition("\n\n")[2].partition("\n\n")[0].split("\n")
+    shown = set()
+    for line in lines:
+        states, fact, to, effect = (cell.strip() for cell in line.split(";"))
+        if states == "any":
+            states = ", ".join(state.value for state in PauseState)
+        shown |= {(state, fact, to, effect) for state in states.split(", ")}
+    assert shown == {
+        (state.value, fact.value, to.value, "" if effect is None else effect.value)
+        for (state, fact), (to, effect) in TABLE.items()
+    }

@@ -21,8 +21,10 @@ from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
 from scrapy_mandelbot.politeness import (
+    bot_blocks,
     faults,
     limit_estimator,
+    pacer,
     pause,
     pause_policy,
     probe,
@@ -31,6 +33,7 @@ from scrapy_mandelbot.politeness import (
 )
 
 FEW = range(1000, 1003)
+SEVERAL_GROUPS = "5 dead of 5,000, flat"
 MANY = range(1100, 1120)
 
 
@@ -171,6 +174,41 @@ def test_all_pages_come(name):
         assert one.failed_unsent == 0
 
 
+# Seconds until the last good page, at most, with 4, 5 and 6 in flight.
+FEW_IN_FLIGHT = {
+    "22 dead, path": (6, 6, 6),
+    "22 dead, flat": (30, 40, 40),
+    "111 dead, path": (6, 6, 6),
+    "111 dead, by turns": (15, 15, 15),
+    "111 dead, flat": (110, 100, 95),
+    "30 dead first": (6, 6, 6),
+    "5 dead of 5,000, flat": (85, 75, 65),
+    "111 dead, inner path": (6, 6, 6),
+    "111 dead, inner query": (6, 6, 6),
+    "300 dead, flat": (1800, 1800, 1400),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "seconds"),
+    [
+        pytest.param(
+            name,
+            most,
+            seconds,
+            marks=[pytest.mark.slow] * (name not in {"22 dead, flat", SEVERAL_GROUPS}),
+        )
+        for name, each in FEW_IN_FLIGHT.items()
+        for most, seconds in zip((4, 5, 6), each, strict=True)
+    ],
+)
+def test_dead_pages_are_no_limit_however_few_are_in_flight(name, most, seconds):
+    """They may be refused in several groups, as by a bucket that is full."""
+    for one in crawled(f"{name}, {most} in flight", FEW):
+        assert one.got == one.gettable
+        assert one.last_good <= seconds
+
+
 GOT = {
     "section, 1 in 2 is well": 240,
     "section, 1 in 3 is well": 207,
@@ -198,6 +236,30 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
         without = results(SCENARIOS[name], "ours", FEW)
         for one, other in zip(crawled(name, FEW), without, strict=True):
             assert one.got >= other.got + 10
+
+
+def test_a_quota_that_is_stated_is_kept(monkeypatch):
+    """Nothing is refused; by its refusals alone it would take longer, too."""
+    name = "20 in 4 s, stated"
+    monkeypatch.setattr(pacer.Pacer, "note_quota", lambda *_: None)
+    without = results(SCENARIOS[name], "ours", FEW)
+    monkeypatch.undo()
+    for one, other in zip(crawled(name, FEW), without, strict=True):
+        assert (one.got, one.refused) == (200, 0)
+        assert one.last_good < 45
+        assert other.refused > 5
+
+
+def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypatch):
+    """Without the detector, all its pages are requested in vain."""
+    name = "500 challenged, path"
+    monkeypatch.setattr(bot_blocks, "_MARKED", 10**6)
+    without = results(SCENARIOS[name], "ours", FEW)
+    monkeypatch.undo()
+    for one, other in zip(crawled(name, FEW), without, strict=True):
+        assert one.got == one.gettable == 120
+        assert one.refused <= 20
+        assert other.refused == 500
 
 
 @pytest.mark.parametrize("name", ["down, names the time", "100 per 60 s, named"])
@@ -239,7 +301,7 @@ NEEDED_BY = [
     (slow_limit_estimator, "_SPANS", 1, "10/min"),
     (slow_limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
     (slow_limit_estimator, "_TRUSTED", 1e9, "10 to 30 a minute"),
-    (rate_control, "CONCLUSIVE", 100, "111 dead, flat"),
+    (slow_limit_estimator, "CONCLUSIVE", 100, "111 dead, flat"),
     # faults.py, pause.py, probe.py
     (faults, "_SUSPICIOUS", 100, "111 dead, path"),
     (faults, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),

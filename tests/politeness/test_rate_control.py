@@ -36,7 +36,7 @@ def pause(
 
 
 def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[RateControl, float]:
-    """Crawl a bucket until its limit was met again; return the recovery, and the time."""
+    """Crawl a bucket until its limit was met again. Returns recovery and time."""
     rate_control, level, now, last, met = RateControl(), 0.0, 0.0, 0.0, 0
     rate_control.resume(now, is_conclusive=True)
     for _ in range(5_000):
@@ -56,7 +56,7 @@ def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[RateControl, float]:
 
 
 def test_at_a_slow_limit_nothing_is_caught_up():
-    """Two at once, after a time without any, are one too many where there is no burst."""
+    """Without a burst, two at once are one too many, also after a silence."""
     rate_control, now = RateControl(), 0.0
     for _ in range(6):
         now = pause(rate_control, go(rate_control, now, 1), seconds=10.0)
@@ -233,3 +233,19 @@ def test_what_is_written_down_of_a_run_is_bounded():
     run = rate_control._run
     assert len(run.good) == len(run.came) == 2_000
     assert len(run.refused) == 100
+
+
+def test_a_limit_is_forgotten_when_only_dead_pages_were_refused():
+    """The rate goes on from what was borne; new runs find a limit, if there is one."""
+    rate_control, _ = in_limit(20.0)
+    assert rate_control.mode is Mode.LIMIT
+    rate_control.forget_limit()
+    assert rate_control.mode is Mode.CHANCE
+    assert rate_control._told == 0
+
+
+def test_without_a_limit_there_is_none_to_forget():
+    """A ramp goes on as a ramp."""
+    rate_control = RateControl()
+    rate_control.forget_limit()
+    assert rate_control.mode is Mode.RAMP

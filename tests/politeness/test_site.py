@@ -227,7 +227,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
 
 
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
-    """Until the pace is known again; of a delay that is shorter now no more is waited."""
+    """It waits until the pace is known again, and no longer by a shorter delay."""
     site.pacer.resumes_at = 160.0
     assert site.pacer.restore(longest=60.0, now=100)
     site.recheck()
@@ -519,7 +519,7 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
 
 
 def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
-    """What is known of its refusals is forgotten, and what it answers is not looked at."""
+    """Its refusals are forgotten, and its answers are looked at no more."""
     refuse(site, 100)
     for now in (101, 102 + FORGOTTEN_AFTER):
         assert site.has_refused

@@ -33,7 +33,7 @@ PATHS = st.sampled_from(
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """The glue around a site, at its simplest: what the queue and the middlewares do."""
+    """The simplest glue around a site: what queue and middlewares do."""
 
     @initialize(recovers=st.booleans(), tries=st.sampled_from([2, 1000]))
     def begin(self, *, recovers: bool, tries: int) -> None:
@@ -213,7 +213,7 @@ class AnyOrder(RuleBasedStateMachine):
         )
 
     def teardown(self) -> None:
-        """When all has ended and time has passed, the site is plain, or merely slowed."""
+        """When all has ended and time has passed, the site is plain or slowed."""
         if not hasattr(self, "site"):
             return
         while self.flights:

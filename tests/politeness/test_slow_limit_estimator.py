@@ -115,7 +115,7 @@ def test_two_refusals_at_the_rate_disprove_it(known):
 
 
 def test_no_time_between_refusals():
-    """A clock that stands still, or goes back: nothing fails, and it is no slow limit."""
+    """With a clock that stands still or goes back, there is no slow limit."""
     limit = SlowLimitEstimator()
     spans(limit, (0, 1), (0, 1), (-5, 1), (0, 1), (0, 1))
     assert limit.rate == 0

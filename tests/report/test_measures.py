@@ -53,13 +53,15 @@ def test_a_site_has_its_own_label(record):
     site.answered_robots(RobotsRecord(NOW, "rules", "200"))
     found = measure(record, NOTHING, Labels(), NOW)
     assert values(found, "mandelbot.pages") == {"example.com": 7, OTHERS: 0}
-    (refusals, others) = found["mandelbot.refusals"]
-    assert refusals.labels == {**SERVER, "http.response.status_code": 503}
-    assert others.labels == {
-        "server.address": "_OTHER",
-        "http.response.status_code": 503,
+    refusals = {
+        (one.labels["server.address"], one.labels["http.response.status_code"]): (
+            one.value
+        )
+        for one in found["mandelbot.refusals"]
     }
-    assert (refusals.value, others.value) == (1, 0)
+    of_others = {(OTHERS, 429): 0, (OTHERS, 503): 0}
+    assert refusals == {("example.com", 503): 1, **of_others}
+    assert found["mandelbot.refusals"][0].labels.items() >= SERVER.items()
     assert values(found, "mandelbot.robots_txt.answers", "case") == {"rules": 1}
 
 
@@ -89,6 +91,27 @@ def test_a_failure_without_a_status_is_an_error_type(record):
     record.of("https://example.com", NOW).refusal("timeout", NOW, None)
     found = measure(record, NOTHING, Labels(), NOW)
     assert found["mandelbot.refusals"][0].labels == {**SERVER, "error.type": "timeout"}
+
+
+def test_counters_of_trouble_are_zero_from_the_start(record):
+    """Prometheus sees no increase of a counter that begins with its first event."""
+    found = measure(record, NOTHING, Labels(), NOW)
+    for name in ("requests.lost", "requests.forbidden", "pauses", "pause.time"):
+        assert values(found, f"mandelbot.{name}") == {OTHERS: 0}
+    assert {one.value for one in found["mandelbot.refusals"]} == {0}
+
+
+def test_sites_that_forbid_everything_are_a_state(record):
+    """As many as there are; none: there is no such state."""
+    assert "forbidden" not in values(
+        measure(record, NOTHING, Labels(), NOW), "mandelbot.sites", "state"
+    )
+    for number in range(3):
+        site = record.of(f"https://{number}.example", NOW)
+        site.count(End.FORBIDDEN, 2)
+    site.pages = 1
+    found = measure(record, NOTHING, Labels(), NOW)
+    assert values(found, "mandelbot.sites", "state") == {"forbidden": 2}
 
 
 def test_lost_requests_are_counted(record):

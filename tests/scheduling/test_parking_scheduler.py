@@ -66,7 +66,7 @@ class LastFirst(Shared):
 
 
 class Worker:
-    """As much of the engine as takes requests from a scheduler, and of the downloader."""
+    """As much of engine and downloader as takes requests from a scheduler."""
 
     def __init__(self, crawler) -> None:
         self.crawler = crawler
@@ -345,7 +345,7 @@ def test_a_thousand_paused_sites_are_held_where_none_can_go_back(worker):
 
 
 def test_the_order_is_the_schedulers(worker):
-    """Within a site they are sent as they were taken, those first that have come back."""
+    """Within a site, those that came back go first, then the oldest."""
     one = worker()
     one.shared.fill(HEALTHY, 40)
     one.take_all_turns()

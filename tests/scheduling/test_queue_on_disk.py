@@ -171,7 +171,7 @@ SLOTS = [
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 @ensureDeferred
 async def test_any_string_is_a_download_slot(make_crawler, tmp_path, writer, reader):
-    """Its requests come back in the next run, and those of a paused site are passed by."""
+    """Its requests come back in the next run; a paused site is passed by."""
     scheduler = open_scheduler(make_crawler(JOBDIR=str(tmp_path)), writer)
     for slot in SLOTS:
         for site in ("a", "b"):

@@ -61,7 +61,7 @@ def test_the_least_active_first(round_robin, activity):
 
 
 def test_who_steps_out_is_not_asked(round_robin, activity, lines):
-    """Until it may stand again: who waits for an end is looked at again once a second."""
+    """Queues that wait for an end are looked at again once a second."""
     round_robin.step_out(lines["a"], until_an_end=True)
     assert [take(round_robin, activity) for _ in range(4)] == list("bcbc")
     assert round_robin.look_again(7.0)

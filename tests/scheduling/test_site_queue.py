@@ -240,7 +240,7 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
 
 
 @ensureDeferred
-async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with_each_answer(
+async def test_a_site_gets_sixteen_requests_at_first_and_one_more_with_each_answer(
     make_crawler, clock
 ):
     """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of
@@ -293,7 +293,7 @@ async def test_sites_that_share_a_slot_do_not_share_their_beginning(make_crawler
 
 
 @ensureDeferred
-async def test_without_recovery_a_site_is_asked_as_fast_as_settings_let_it_from_the_beginning(
+async def test_without_recovery_a_site_gets_all_that_settings_allow_at_once(
     make_crawler,
 ):
     """As in stock Scrapy."""
@@ -416,7 +416,7 @@ async def test_a_site_without_requests_is_not_shown(make_crawler):
 async def test_the_engine_is_woken_for_requests_that_wait(
     make_crawler, clock, monkeypatch
 ):
-    """Those of the site, or those held until any site answers; for none, it sleeps on."""
+    """For requests that wait, of the site or of any; with none, it sleeps on."""
     woken = []
     monkeypatch.setattr(site_queue.engine, "wake", woken.append)
     crawler = make_crawler(CONCURRENT_REQUESTS=2)
@@ -439,7 +439,7 @@ async def test_the_engine_is_woken_for_requests_that_wait(
 async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(
     make_crawler, monkeypatch
 ):
-    """And again after those of a thousand other sites: a crawl may come by a million."""
+    """And again after a thousand other sites: a crawl may meet a million."""
     made = Counter()
 
     def counted(site, parts):

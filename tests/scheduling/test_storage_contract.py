@@ -180,7 +180,7 @@ def test_priorities_then_the_last_first_then_start_requests_in_order(storage):
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )
 def test_lines_do_not_mix(storage):
-    """Each gives its own, in any order of asking; few of Scrapy's are open at a time."""
+    """Each gives its own, in any order; few of Scrapy's are open at a time."""
     names = [f"http://site{n}" for n in range(8)]
     for number in range(3):
         for name in names:
@@ -192,7 +192,7 @@ def test_lines_do_not_mix(storage):
 
 
 def test_what_is_at_hand_is_the_next(storage):
-    """Of those at hand, who came first; and it is the very object that was put there."""
+    """The first that came is at hand, and is the very object that was put there."""
     storage.push(NAME, Request(f"{NAME}/1"))
     storage.push(NAME, Request(f"{NAME}/2"))
     taken = storage.pop(NAME)

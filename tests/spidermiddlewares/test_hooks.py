@@ -152,3 +152,72 @@ async def test_the_crawl_waits_for_a_hook_that_has_not_ended(webs):
 
     result = await crawl(Spider, start_urls=[web.url + "/"])
     assert "late" in result.urls()
+
+
+@ensureDeferred
+async def test_misspelt_hooks_and_meta_keys_are_logged_at_the_start(webs):
+    """With what was meant; so is a hook that cannot take its arguments."""
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        async def start(self):
+            for number in range(3):
+                meta = {"dont_obey_robots": True, "dont_pauze": True, "mine": 1}
+                url = f"{web.url}/extra?{number}"
+                yield scrapy.Request(url, meta=meta, callback=lambda _: None)
+
+        def site_pause(self, site, until, reason):
+            """Misspelt."""
+
+        def on_robots_fetched(self, site, robots, outcome):
+            """Not the name of a hook."""
+
+        def site_resumed(self, site):
+            """It gets another argument."""
+
+        def site_map(self):
+            """Of the project."""
+
+    result = await crawl(Spider)
+    words = ("did you mean", "cannot take")
+    warnings = [one for one in result.messages if any(word in one for word in words)]
+    assert warnings == [
+        "The spider's method site_pause is not a hook: did you mean site_paused?",
+        (
+            "The spider's method on_robots_fetched is not a hook: did you mean"
+            " robots_fetched?"
+        ),
+        (
+            "The spider's hook site_resumed cannot take its arguments (site,"
+            " paused_for): got an unexpected keyword argument 'paused_for'"
+        ),
+        (
+            f"'dont_obey_robots' in the meta of <GET {web.url}/extra?0> is unknown: did"
+            " you mean 'dont_obey_robotstxt'?"
+        ),
+        (
+            f"'dont_pauze' in the meta of <GET {web.url}/extra?0> is unknown: did you"
+            " mean 'dont_pause'?"
+        ),
+    ]
+
+
+@ensureDeferred
+async def test_correct_hooks_and_meta_keys_are_not_logged(webs):
+    """Whatever takes the arguments, and the keys of Scrapy and of other packages."""
+    web = site(webs)
+
+    class Spider(LinksSpider):
+        async def start(self):
+            keys = ("dont_redirect", "dont_cache", "dont_retry", "playwright", "pause")
+            meta = {**dict.fromkeys(keys, 1), "dont_pause": True, 1: 2}
+            yield scrapy.Request(web.url + "/extra", meta=meta)
+
+        def site_paused(self, site, **_):
+            """Takes all."""
+
+        async def site_resumed(self, site, paused_for, mine=None):
+            """Takes more."""
+
+    result = await crawl(Spider)
+    assert not [one for one in result.messages if "hook" in one or "did you" in one]

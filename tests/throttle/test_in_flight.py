@@ -175,7 +175,7 @@ def test_the_map_does_not_outgrow_what_is_under_way(world):
 
 
 def test_as_many_may_be_under_way_as_there_are(world):
-    """A crawl of 5,000 at once loses none, and is not looked through for each new one."""
+    """A crawl of 5,000 at once loses none, and is not searched for each."""
     flights = [world.hand_out(number) for number in range(5_000)]
     assert len(world.in_flight) == 5_000
     assert world.lost == []

@@ -1,4 +1,4 @@
-"""After a hundred thousand requests of every fate nothing is counted that is not there."""
+"""After a hundred thousand requests of every fate, no count is left over."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_turn_that_is_not_used_is_the_next_ones(world):
 
 
 def test_a_swallowed_request_does_not_keep_the_turn(world, clock):
-    """Some middleware ended it without a word: it is found when the site is looked at."""
+    """A middleware ended it without a word: looking at the site finds it."""
     world.learn("Crawl-delay: 5\n")
     swallowed = world.hand_out()
     assert not world.may_go()

@@ -62,7 +62,7 @@ def test_a_site_prints_how_it_stands(crawler, clock):
 
 
 def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard):
-    """The queue hands out one request at its time, and all when that is answered well."""
+    """The queue hands out one request when due, and all after its good answer."""
     throttle = Crawl.of(crawler).throttle
     manual_control = Crawl.of(crawler).manual_control
     refuse(crawler, f"{SITE}/", retry_after=60.0)
@@ -126,7 +126,7 @@ def test_given_up_sites_hand_out_what_they_hold(crawler, scheduler, clock):
 
 
 def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
-    """It is kept with the job, and goes on in the next run; one that is over does not."""
+    """It is kept with the job for the next run, unless it is over."""
     for name, seconds in (("a", 60.0), ("b", 10.0)):
         first = make_crawler(JOBDIR=str(tmp_path))
         scheduler = open_scheduler(first)

@@ -27,7 +27,7 @@ def _protego(octets):
 
 
 def urllib(octets, agent, url):
-    """Python's own: it reads by RFC 9309 since 3.13.14 and 3.14.5."""
+    """Python's own, as the Python that runs this has it."""
     parser = RobotFileParser()
     parser.parse(octets.decode("utf-8", "replace").splitlines())
     return parser.can_fetch(agent, url)

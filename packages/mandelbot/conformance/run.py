@@ -14,6 +14,7 @@ import json
 import shlex
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 FILES = sorted(Path(__file__).parent.glob("cases/*.jsonl"))
@@ -45,9 +46,10 @@ def score(command, names):
     run = subprocess.run(
         shlex.split(command), input=text, stdout=subprocess.PIPE, text=True, check=False
     )
-    answers = [json.loads(line).get("answer") for line in run.stdout.splitlines()]
+    answers = [*map(answer_in, takewhile(is_answer, run.stdout.splitlines()))]
     if len(answers) != len(asked):
-        sys.exit(f"{command}: {len(answers):,} answers to {len(asked):,} questions")
+        count = f"{len(answers):,} answers to {len(asked):,} questions"
+        sys.exit(f"{command}: {count}{_stopped_at(asked[len(answers) :])}")
     scores = {}
     failures = []
     for (name, case, question, expected), answer in zip(asked, answers, strict=True):
@@ -57,6 +59,27 @@ def score(command, names):
             if answer != expected:
                 failures.append((case, question, answer))
     return scores, failures
+
+
+def is_answer(line):
+    """Return whether a line is a JSON object."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def answer_in(line):
+    """Return the answer in a line; None: the program gives none."""
+    return json.loads(line).get("answer")
+
+
+def _stopped_at(left):
+    """Say which case a program did not answer; empty: it wrote too many lines."""
+    for _, case, question, _ in left[:1]:
+        where = f"{case['id']}, {case['section']}: {case['says']}"
+        return f"; the first without one is {where} {json.dumps(question)}"
+    return ""
 
 
 def main(arguments):

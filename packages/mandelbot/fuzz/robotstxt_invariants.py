@@ -16,6 +16,7 @@ from mandelbot.fix import prove
 from mandelbot.robotstxt import RobotsTxt, decider, index
 from mandelbot.robotstxt.dialects import DIALECTS
 from mandelbot.robotstxt.paths import read_url
+from mandelbot.robotstxt.sitemap_lines import urls_of
 
 ROBOTS = ("bot", "b-t", "other")
 PATHS = ("/", "/a", "/a/b?c", "/robots.txt", "/index.html", "/%C3%A9")
@@ -201,9 +202,19 @@ def lines(data: bytes) -> None:
             assert all(records[number - 1].field == field for number in numbers), (
                 numbers
             )
-    assert list(robots.sitemaps) == [
-        record.value for record in records if record.field == "sitemap" and record.value
-    ]
+    cited = [one.value for one in records if one.field == "sitemap" and one.value]
+    assert {url for value in cited for url in urls_of(value)} <= {*robots.sitemaps}
+
+
+def sitemaps(data: bytes) -> None:
+    """Sitemaps are in the file, and the normal form lists the same."""
+    body, dialect, _ = read_input(data)
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    found = robots.sitemaps
+    assert all(found), found
+    text = robots.rewrite()
+    again = RobotsTxt.parse(text.encode("utf-8", "surrogatepass"), dialect=dialect)
+    assert again.sitemaps == found, (found, again.sitemaps)
 
 
 BASE = b"User-agent: *\nDisallow: /a\nAllow: /a/b\n"
@@ -279,7 +290,14 @@ WORDS = [
         b"[!a]",
     ),
 ]
+
+_SITEMAPS = [
+    b"\0Sitemap: <https://a.b/s.xml>, 'https://a.b/t.xml'\nUser-agent: *\nDisallow: /a",
+    b"\0User-agent: *\nhttps://a.b/s.xml\nSitemap = https://a.b/t.xml # c\nSitemap: /s",
+    b"\2Sitemap:\xc2\xa0https://a.b/s.xml\nsitemaps;http://a.b\nHTTPS://A.B/SITEMAP",
+]
 TARGETS = {
+    "robotstxt-sitemaps": (sitemaps, _SITEMAPS, [b"Sitemap", b"https://", *WORDS]),
     "robotstxt-decisions": (decisions, SEEDS, WORDS),
     "robotstxt-costly": (costly, SEEDS, WORDS),
     "robotstxt-tables": (tables, SEEDS, WORDS),

@@ -1,4 +1,4 @@
-"""What holds for all tests of the library, and fixtures that more than one test module asks for."""
+"""What holds for all tests of the library, and fixtures of several modules."""
 
 from __future__ import annotations
 

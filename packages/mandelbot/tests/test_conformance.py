@@ -140,6 +140,26 @@ def test_a_program_that_does_not_answer_has_no_score(command):
     assert (none.returncode, none.stdout) == (1, "all              0 of 0\n")
 
 
+def test_a_program_that_stops_is_told_the_case(tmp_path):
+    """And the question, so that it can be asked by itself."""
+    program = tmp_path / "stops.py"
+    program.write_text(
+        "for n, line in enumerate(open(0)):\n"
+        "    if n == 7: raise SystemExit('bad question')\n"
+        "    print('{\"answer\": true}')\n"
+    )
+    done = run(f"{sys.executable} {program}", "rfc9309")
+    assert done.returncode == 1
+    said = re.search(
+        r": 7 answers to [\d,]+ questions; the first .* is (\S+), ", done.stderr
+    )
+    asked = [
+        one for path in RUN["FILES"] for one in RUN["questions_of"](path, {"rfc9309"})
+    ]
+    assert said[1] == asked[7][0]["id"]
+    assert json.dumps(asked[7][1]) in done.stderr
+
+
 def test_the_page_shows_what_the_runner_prints():
     """For Protego in the version that is named, where it is that one which is
     installed.

@@ -55,7 +55,7 @@ def test_the_page_lists_all_targets(run):
 
 
 def test_another_reading_than_googles_is_noticed(run, monkeypatch):
-    """Where the package decides as another dialect does, the verdicts' target says so."""
+    """Where the package decides as another dialect, the verdicts' target says so."""
     function, seeds, _ = run.targets()["google-verdicts"]
     parse = RobotsTxt.parse
     monkeypatch.setattr(

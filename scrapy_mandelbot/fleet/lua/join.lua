@@ -23,20 +23,22 @@ local now = now_ms()
 local worker = redis.call('HINCRBY', key('meta'), 'workers', 1)
 redis.call('HSET', key('meta'), 'version', ARGV[1])
 redis.call('HSETNX', key('meta'), 'born', now)
+-- Whether no worker is known to be there: a new run begins, or the server was away for all of them.
+local is_alone = redis.call('ZCOUNT', key('workers'), now, '+inf') == 0
 spare(now, lease)
 set_free_some(now)
 
 -- Whether another worker of this version has looked for sites that nobody has queued, or is about to.
 local others = redis.call('ZRANGE', key('workers'), 0, -1)
-if #others == 0 then redis.call('DEL', key('children:-2')) end  -- a new run
+if is_alone then redis.call('DEL', key('children:-2')) end
 local has_looked, looks = false, false
 for _, one in ipairs(others) do
   if redis.call('HGET', key('meta'), 'knows:' .. one) == ARGV[4] then
     if redis.call('HEXISTS', key('looking'), one) == 1 then looks = true else has_looked = true end
   end
 end
-if not has_looked then
-  redis.call('HSET', key('looking'), worker, #others == 0 and 'new' or 'old')
+if is_alone or not has_looked then
+  redis.call('HSET', key('looking'), worker, is_alone and 'new' or 'old')
   if not looks then redis.call('HDEL', key('meta'), 'look:' .. ARGV[4]) end
 end
 

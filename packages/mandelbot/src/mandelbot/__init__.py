@@ -1,4 +1,4 @@
-r"""The Robots Exclusion Protocol: robots.txt, sitemaps, robot tags and usage preferences.
+r"""The Robots Exclusion Protocol: robots.txt, sitemaps, robot tags, usage preferences.
 
 It reads, checks, fixes and explains what a site says to robots, in six dialects, from
 any bytes.

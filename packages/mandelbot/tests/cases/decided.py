@@ -587,4 +587,11 @@ CASES = (
         """,
         allowed=("/a", "/b", "/c", "/d"),
     ),
+    Case(
+        "Rules",
+        "rep1994: a lone * closes everything, though other patterns are unknown to it.",
+        "User-agent: *\nDisallow: *\n",
+        forbidden=("/",),
+        dialect="rep1994",
+    ),
 )

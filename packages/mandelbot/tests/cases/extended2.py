@@ -24,8 +24,8 @@ SITE = """
 /images/index.html /images/fromlogo.jpg /images/navbar.jpg /images/blueball.gif
 /images/redball.gif /images/usamap.gif /images/portrait.jpg
 /products.html /order.html /order.shtml /order.cgi
-/blackhole/index.html /blackhole/info98.html /blackhole/info98.shtml /blackhole/info99.html
-/blackhole/info99.gif /blackhole/info8.html /blackhole/page3.html
+/blackhole/index.html /blackhole/info98.html /blackhole/info98.shtml
+/blackhole/info99.html /blackhole/info99.gif /blackhole/info8.html /blackhole/page3.html
 /blackhole/info/index.html /blackhole/info/page1.html /blackhole/info/page2.shtml
 /blackhole/info/page4.html /blackhole/info/thankyou.html
 /overview.html /thankyou.html

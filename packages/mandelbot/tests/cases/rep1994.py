@@ -93,7 +93,7 @@ CASES = (
         ARTICLE,
         "Comments stand at the beginning of a line or after a directive.",
         """
-        # Comments appear after the "#" symbol at the start of a line, or after a directive
+        # Comments appear after the "#" symbol at the start of a line, or a directive
         User-agent: * # match all bots
         Disallow: / # keep them out
         """,
@@ -282,12 +282,6 @@ CASES = (
         """,
         forbidden=("/tmp/*", "/tmp/*x", "/a$", "/a$b"),
         allowed=("/tmp/x", "/a"),
-    ),
-    Case(
-        FORMAT,
-        "A lone * closes everything.",
-        "User-agent: *\nDisallow: *\n",
-        forbidden=("/",),
     ),
     Case(
         EXAMPLES,

@@ -1,4 +1,4 @@
-"""RFC 9309, Robots Exclusion Protocol, with erratum 7124; each case with its section."""
+"""RFC 9309, Robots Exclusion Protocol, with erratum 7124, section by section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents say about X-Robots-Tag headers and robots meta tags, as a table."""
+"""What the documents say about X-Robots-Tag headers and robots meta tags."""
 
 from __future__ import annotations
 

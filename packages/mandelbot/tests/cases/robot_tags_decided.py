@@ -1,4 +1,4 @@
-"""Robot tags where the documents are silent, or differ: what was decided, as a table."""
+"""Robot tags where the documents are silent, or differ: what was decided."""
 
 from __future__ import annotations
 

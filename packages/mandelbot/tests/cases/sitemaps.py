@@ -1,4 +1,4 @@
-"""What the documents about sitemaps show, each example with the entries that it means."""
+"""What the documents about sitemaps show: each example with its entries."""
 
 from __future__ import annotations
 
@@ -384,12 +384,13 @@ CASES = (
                  <title>Star City</title>
                  <link>http://liftoff.msfc.nasa.gov/news/2003/news-starcity.asp</link>
                  <description>How do Americans get ready? See
-                   &lt;a href="http://howe.iki.rssi.ru/"&gt;Star City&lt;/a&gt;.</description>
+                   &lt;a href="http://howe.iki.rssi.ru/"&gt;Star City&lt;/a&gt;.
+                 </description>
                  <pubDate>Tue, 03 Jun 2003 09:39:21 GMT</pubDate>
                  <guid>http://liftoff.msfc.nasa.gov/2003/06/03.html#item573</guid>
               </item>
               <item>
-                 <description>An item without a link, but with a permalink.</description>
+                 <description>An item without a link, with a permalink.</description>
                  <pubDate>Fri, 30 May 2003 11:06:42 +0200</pubDate>
                  <guid>http://liftoff.msfc.nasa.gov/2003/05/30.html#item572</guid>
               </item>

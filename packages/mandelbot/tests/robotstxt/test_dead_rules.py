@@ -113,3 +113,25 @@ def test_the_message_of_several_names_has_the_lines_to_write():
     (message,) = [one.message for one in found if one.code == "several-names"]
     lines = "User-agent: Bingbot; User-agent: Googlebot; User-agent: Slurp"
     assert f"write {lines}." in message
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("Clean-param: a b", "write a&b."),
+        ("Clean-param: a b /shop", "write a&b /shop."),
+        ("Clean-param: a /shop b", "write a&b /shop."),
+    ],
+)
+def test_a_clean_param_with_a_space_is_written_anew(line, says):
+    """Its parameters are joined by &."""
+    file = f"User-agent: Yandex\nDisallow: /a\n{line}\n".encode()
+    (found,) = RobotsTxt.parse(file).findings()
+    assert found.code == "space-in-clean-param"
+    assert found.message.endswith(says)
+
+
+def test_of_rules_before_any_agent_the_line_to_write_is_said():
+    """It is User-agent: *."""
+    (found,) = RobotsTxt.parse(b"Disallow: /a\n").findings()
+    assert "write User-agent: * above it" in found.message

@@ -271,20 +271,6 @@ def test_nothing_opens_to_anyone(body, dialect, targets):
                 assert before(url, robot) or not now(url, robot), robot
 
 
-MISTAKES = """
-useragent: *
-user agent: bot
-Disalow: /a
-Dissallow: /
-Disallow: a/b
-Disallow /b
-Disallow: /a, /b
-Alow: /a/b
-Allow: a
-""".splitlines()[1:]
-mistaken = st.lists(st.sampled_from([*LINES, *MISTAKES, *MISTAKES]), max_size=12)
-
-
 MENDED = frozenset(
     """
     byte-order-mark utf-16 not-utf-8 carriage-returns mixed-line-ends missing-colon

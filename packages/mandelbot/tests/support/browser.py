@@ -31,7 +31,8 @@ const channels = (colour) => {
   const scale = colour.startsWith("color(") ? 255 : 1;
   return [...numbers.slice(0, 3).map((one) => one * scale), numbers[3] ?? 1];
 };
-const over = ([r, g, b, a], under) => [r, g, b].map((one, i) => one * a + under[i] * (1 - a));
+const over = ([r, g, b, a], under) =>
+  [r, g, b].map((one, i) => one * a + under[i] * (1 - a));
 const ground = (element) => {
   const under = element.parentElement ? ground(element.parentElement) : [255, 255, 255];
   return over(channels(getComputedStyle(element).backgroundColor), under);

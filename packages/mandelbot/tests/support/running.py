@@ -1,4 +1,4 @@
-"""What holds for the tests of all distributions of this repository: hooks and fixtures."""
+"""What holds for the tests of all distributions: hooks and fixtures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_make_parametrize_id(val):
-    """Name long bytes by their length: each process that collects the tests has to name them alike.
+    """Name long bytes by their length, the same in each process that collects them.
 
     What gzip has packed holds the time at which it did.
     """
@@ -29,14 +29,14 @@ def pytest_make_parametrize_id(val):
 
 
 def pytest_collection_finish():
-    """Collect garbage again, but never look through the modules and the tests themselves."""
+    """Collect garbage again, but never look through modules and tests."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_xdist_auto_num_workers():
-    """Start three workers on two cores with ``-n auto``: many tests wait for timers and sockets."""
+    """Start three workers on two cores with ``-n auto``: many tests only wait."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # as the plugin reads it
     cores = (
@@ -49,7 +49,7 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_xdist_make_scheduler(config, log):
-    """Give each process one run of neighbouring tests, and what others have left when it is done.
+    """Give each process a run of neighbouring tests, then what others have left.
 
     So a module's server, browser or corpus is made ready once, and no process waits at
     the end for one that has several long tests left.

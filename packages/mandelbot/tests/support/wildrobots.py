@@ -1,4 +1,4 @@
-"""Any robots.txt: strategies for files, URLs and dialects that are as odd as they come."""
+"""Any robots.txt: strategies for files, URLs and dialects, however odd."""
 
 from __future__ import annotations
 

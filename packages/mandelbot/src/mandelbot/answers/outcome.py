@@ -480,6 +480,7 @@ class _OutcomeRow(NamedTuple):
 
 _COPY_SERVES = "the last good copy stays in use"
 _OF_ALL = "said of every missing page"
+_NO_PAGE = "no page may be requested (RFC 9309; ROBOTSTXT_OBEY)"
 TABLE = (
     _OutcomeRow("rules", _is_whole, OutcomeKind.RULES, "has rules"),
     # As with Scrapy's own middleware: someone else's component did not want it asked.
@@ -568,7 +569,7 @@ TABLE = (
             "unavailable",
             _is(status),
             OutcomeKind.UNAVAILABLE,
-            f"{why}: its rules are unknown",
+            f"{why}: its rules are unknown, {_NO_PAGE}",
         )
         for status, why in (
             (502, "the server behind it made no sense"),
@@ -589,6 +590,6 @@ TABLE = (
         "unavailable",
         lambda *_: True,
         OutcomeKind.UNAVAILABLE,
-        "nobody knows its rules now",
+        f"nobody knows its rules now: {_NO_PAGE}",
     ),
 )

@@ -31,10 +31,10 @@ from mandelbot.findings.rule_checks import check_clashes
 from mandelbot.findings.source import LintHit, LintInput, quoted, with_managed_block
 from mandelbot.findings.structure import check_structure
 from mandelbot.findings.syntax import check_syntax
+from mandelbot.findings.usage_checks import check_usage
 from mandelbot.findings.value_checks import (
     check_hosts,
     check_invisible,
-    check_usage,
     check_value,
 )
 from mandelbot.robotstxt.dialects import FIELDS

@@ -136,7 +136,7 @@ def _more_than_a_name(value: str, name: str) -> tuple[str, str] | None:
         return "agent-is-header", f"{said} is a whole header; {read}"
     if _is_several(value):
         lines = "; ".join(
-            f"User-agent: {one}" for one in _names_in(value)[:_MOST_NAMES]
+            f"User-agent: {quoted(one)[1:-1]}" for one in _names_in(value)[:_MOST_NAMES]
         )
         return "several-names", f"{said} names several robots: write {lines}."
     if "*" in value and not name:

@@ -168,8 +168,8 @@ _ROWS = (
         "other-site",
         Severity.NOTE,
         "The file came from another site.",
-        "Mandelbot and RFC 9309 follow redirects to other sites, and apply the file to "
-        "the site requested; some robots do not follow.",
+        "Robots that obey RFC 9309 follow redirects to other sites, and apply the file "
+        "to the site requested; some robots do not follow.",
     ),
     FindingKind(
         "many-redirects",
@@ -182,8 +182,7 @@ _ROWS = (
         "too-many-redirects",
         Severity.ERROR,
         "There are more than ten redirects.",
-        "Robots stop, Mandelbot after ten, and assume that there is no file: "
-        "everything is allowed.",
+        "Robots stop, and assume that there is no file: everything is allowed.",
     ),
     FindingKind(
         "unfinished-redirect",
@@ -354,8 +353,8 @@ _ROWS = (
         "odd-line-end",
         Severity.WARNING,
         "There is a line separator that robots do not recognise.",
-        "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to "
-        "the same line.",
+        "Lines end with CR, LF or both (RFC 9309): what follows belongs to the same "
+        "line.",
     ),
     FindingKind(
         "carriage-returns",
@@ -448,7 +447,8 @@ _ROWS = (
         "space-before-colon",
         Severity.NOTE,
         "There is white space before the colon.",
-        "Mandelbot and Google ignore it; simple robots do not recognise the field.",
+        "Robots that follow RFC 9309 ignore it; simple robots do not recognise the "
+        "field.",
         most=1,
     ),
     FindingKind(
@@ -463,8 +463,8 @@ _ROWS = (
         "hash-without-space",
         Severity.WARNING,
         "A # follows the value without a space.",
-        "To Mandelbot and Google the value ends there (/#a is /, the whole site); to "
-        "robots of the extended standard it continues.",
+        "To robots that follow RFC 9309 the value ends there (/#a is /, the whole "
+        "site); to robots of the extended standard it continues.",
     ),
     # Who may fetch nothing.
     FindingKind(
@@ -501,7 +501,7 @@ _ROWS = (
         Severity.NOTE,
         "A directive follows a blank line within a group.",
         "Robots of the 1994 standard and Moderatobot end the group there, and ignore "
-        "it; Mandelbot and Google read on.",
+        "it; robots that follow RFC 9309 read on.",
     ),
     FindingKind(
         "blank-line-between-agents",
@@ -514,24 +514,24 @@ _ROWS = (
         "agents-apart",
         Severity.WARNING,
         "A directive stands between User-agent lines of a group.",
-        "Mandelbot and Google apply the rules that follow to all of these robots; "
-        "others end the group at the directive, and the robots named before it have no "
-        "rules.",
+        "Robots that follow RFC 9309 apply the rules that follow to all of these "
+        "robots; others end the group at the directive, and the robots named before it "
+        "have no rules.",
     ),
     FindingKind(
         "no-blank-line-before-group",
         Severity.NOTE,
         "There is no blank line before a group.",
-        "Robots of the 1994 standard may read both groups as one; Mandelbot and Google "
-        "do not.",
+        "Robots of the 1994 standard may read both groups as one; robots that follow "
+        "RFC 9309 do not.",
         most=1,
     ),
     FindingKind(
         "repeated-agent",
         Severity.WARNING,
         "A robot is named more than once.",
-        "Invalid (Mandelbot's page). Most robots of today merge the groups, those of "
-        "the older standards obey only the first.",
+        "Robots that follow RFC 9309 merge the groups, those of the older standards "
+        "obey only the first.",
     ),
     FindingKind(
         "star-before-robots",
@@ -546,7 +546,7 @@ _ROWS = (
         Severity.NOTE,
         "A group's name is part of a later group's name.",
         "Robots that search for each name within their own obey the first group, not "
-        "the more specific one. Mandelbot and Google compare whole names.",
+        "the more specific one. Robots that follow RFC 9309 compare whole names.",
         most=10,
     ),
     FindingKind(
@@ -554,7 +554,7 @@ _ROWS = (
         Severity.NOTE,
         "A group's name is part of an earlier group's name.",
         "Robots that search for the first value that contains their name obey the "
-        "earlier group (Moderatobot). Mandelbot and Google compare whole names.",
+        "earlier group (Moderatobot). Robots that follow RFC 9309 compare whole names.",
         most=10,
     ),
     FindingKind(
@@ -569,8 +569,8 @@ _ROWS = (
         "group-without-rules",
         Severity.WARNING,
         "A group has no rules.",
-        "Mandelbot and Google read it as allowing everything; some robots merge it "
-        "with the next group, or ignore it.",
+        "Robots that follow RFC 9309 read it as allowing everything; some robots merge "
+        "it with the next group, or ignore it.",
     ),
     FindingKind(
         "group-without-disallow",
@@ -617,27 +617,27 @@ _ROWS = (
         "agent-is-header",
         Severity.WARNING,
         "A User-agent is a whole header.",
-        "Robots look for their name: to Mandelbot and Google it ends at the first "
-        "slash or space.",
+        "Robots look for their name: to robots that follow RFC 9309 it ends at the "
+        "first slash or space.",
     ),
     FindingKind(
         "several-names",
         Severity.ERROR,
         "A User-agent names several robots.",
-        "Write one line per name: Mandelbot and Google read the first at most.",
+        "Write one line per name: robots that follow RFC 9309 read the first at most.",
     ),
     FindingKind(
         "space-in-agent",
         Severity.WARNING,
         "A User-agent's name contains a space.",
-        "To Mandelbot and Google the name ends at the space.",
+        "To robots that follow RFC 9309 the name ends at the space.",
     ),
     FindingKind(
         "agent-with-version",
         Severity.NOTE,
         "A User-agent's name has a version.",
-        "Mandelbot and Google read up to the slash; others look for the whole value "
-        "within their name.",
+        "Robots that follow RFC 9309 read up to the slash; others look for the whole "
+        "value within their name.",
     ),
     FindingKind(
         "agent-characters",
@@ -658,7 +658,7 @@ _ROWS = (
         "empty-allow",
         Severity.WARNING,
         "An Allow has no path.",
-        "Mandelbot and most robots ignore it; some read it as Disallow: /.",
+        "Robots that follow RFC 9309 ignore it; some read it as Disallow: /.",
     ),
     FindingKind(
         "empty-disallow-first",
@@ -666,7 +666,7 @@ _ROWS = (
         "An empty Disallow stands before other rules.",
         "It allows everything: robots that obey the first matching rule, such as "
         "Python's urllib.robotparser before 3.13.14, never reach the rules after it. "
-        "Mandelbot and Google ignore it.",
+        "Robots that follow RFC 9309 ignore it.",
     ),
     FindingKind(
         "allow-all",
@@ -679,7 +679,7 @@ _ROWS = (
         "no-leading-slash",
         Severity.ERROR,
         "A path does not begin with a slash.",
-        "Mandelbot ignores the rule; to other robots it matches nothing.",
+        "Some robots ignore the rule; to others it matches nothing.",
     ),
     FindingKind(
         "host-in-path",
@@ -705,14 +705,14 @@ _ROWS = (
         "leading-star",
         Severity.NOTE,
         "A path begins with *.",
-        "A path must begin with a slash (Mandelbot's page); Mandelbot and Google read "
-        "it nevertheless.",
+        "A path must begin with a slash (RFC 9309); Google and others read it "
+        "nevertheless.",
     ),
     FindingKind(
         "full-url",
         Severity.ERROR,
         "A path is a whole URL.",
-        "A path is relative to the site's root. Mandelbot reads the URL's path; to "
+        "A path is relative to the site's root. Some robots read the URL's path; to "
         "Google and Protego the rule matches nothing.",
     ),
     FindingKind(
@@ -755,8 +755,9 @@ _ROWS = (
         "costly-wildcards",
         Severity.WARNING,
         "A robot has too many rules with wildcards for long URLs.",
-        "Mandelbot does not compare them: URLs whose path has more characters than "
-        "500,000 divided by the number of these rules are forbidden.",
+        "Crawlers built with this package do not compare them: URLs whose path has "
+        "more characters than 500,000 divided by the number of these rules are "
+        "forbidden.",
         most=1,
     ),
     FindingKind(
@@ -778,8 +779,8 @@ _ROWS = (
         "unescaped-character",
         Severity.NOTE,
         "A path contains characters that must be escaped.",
-        "URLs are ASCII: Mandelbot and Google escape the characters as UTF-8, to "
-        "others they match nothing.",
+        "URLs are ASCII: robots that follow RFC 9309 escape the characters as UTF-8, "
+        "to others they match nothing.",
     ),
     FindingKind(
         "bad-escape",
@@ -805,16 +806,16 @@ _ROWS = (
         "tie",
         Severity.WARNING,
         "An Allow and a Disallow have the same path.",
-        "Allow wins with Mandelbot and Google; with robots of the 1994 standard, the "
-        "first.",
+        "Allow wins with robots that follow RFC 9309; with robots of the 1994 "
+        "standard, the first.",
     ),
     FindingKind(
         "allow-loses",
         Severity.NOTE,
         "An Allow is no longer than an overlapping Disallow with wildcards.",
-        "The longer matching rule decides, wildcards included (Mandelbot, Google): the "
-        "Allow loses, or wins only a tie; with robots that do not know wildcards it "
-        "always holds.",
+        "The longer matching rule decides, wildcards included (RFC 9309): the Allow "
+        "loses, or wins only a tie; with robots that do not know wildcards it always "
+        "holds.",
         most=10,
     ),
     FindingKind(
@@ -830,8 +831,7 @@ _ROWS = (
         "unreachable-rule",
         Severity.NOTE,
         "A rule never decides.",
-        "Another rule, at least as long, matches all that it matches (Mandelbot, "
-        "Google).",
+        "Another rule, at least as long, matches all that it matches (RFC 9309).",
     ),
     FindingKind(
         "closed-already",
@@ -955,6 +955,13 @@ _ROWS = (
         most=10,
     ),
     FindingKind(
+        "space-in-clean-param",
+        Severity.WARNING,
+        "The parameters of a Clean-param are separated by a space.",
+        "Yandex reads parameters separated by &, and behind a space the path that they "
+        "are for.",
+    ),
+    FindingKind(
         "long-clean-param",
         Severity.ERROR,
         "A Clean-param is longer than 500 characters.",
@@ -1051,8 +1058,8 @@ _ROWS = (
         "groups-contradict",
         Severity.WARNING,
         "Two groups for a robot allow and disallow the same path.",
-        "Robots of today merge the groups, and Allow wins; those of the older "
-        "standards read only the first group.",
+        "Robots that follow RFC 9309 merge the groups, and Allow wins; those of the "
+        "older standards read only the first group.",
     ),
     FindingKind(
         "relative-license",
@@ -1064,8 +1071,8 @@ _ROWS = (
         "managed-block",
         Severity.NOTE,
         "The file contains Cloudflare's managed block.",
-        "Robots of today merge its groups with the owner's; those of the older "
-        "standards read only the first group with their name, the block's.",
+        "Robots that follow RFC 9309 merge its groups with the owner's; those of the "
+        "older standards read only the first group with their name, the block's.",
     ),
 )
 

@@ -311,8 +311,12 @@ def _check_dropped(groups: list[Group]) -> Check:
     of_name: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
         for agent in group.agents:
-            if name_of(agent) not in {"", "*"}:
-                of_name.setdefault(name_of(agent).lower(), []).append(place)
+            name = name_of(agent).lower()
+            if name in {"", "*"}:
+                continue
+            places = of_name.setdefault(name, [])
+            if places[-1:] != [place]:  # a group may name a robot a thousand times
+                places.append(place)
     effort = _EFFORT
     seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
     for name, places in of_name.items():

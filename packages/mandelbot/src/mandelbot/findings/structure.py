@@ -71,7 +71,8 @@ def check_structure(source: LintInput) -> Check:
     )
     for record in outline.outside:
         if record.number < misspelt and record.field in _OF_GROUPS:
-            message = f"{field_of(record)} stands before any User-agent."
+            line = "write User-agent: * above it, if it is for all robots"
+            message = f"{field_of(record)} stands before any User-agent: {line}."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
     yield from _check_between_agents(outline)

@@ -143,7 +143,9 @@ def _unknown_field(record: Record) -> Check:
         message = f"There is a URL without a field: {url}. Write Sitemap: before it."
         yield LintHit("not-a-directive", record.number, message)
     elif sign:
-        message = f"There is {quoted(sign[1])} instead of a colon after {sign[0]}."
+        message = (
+            f"There is {quoted(sign[1])} instead of a colon after {quoted(sign[0])}."
+        )
         yield LintHit("semicolon-for-colon", record.number, message)
     elif is_commented_out(record):
         yield _only_hash(record)

@@ -173,7 +173,7 @@ class Questions:
         a name of a letter or two.
         """
         self.has_short_names = False
-        """Whether a name of the files is so short that it is in any header."""
+        """Whether the files have a name so short that any header contains it."""
         self._written: dict[str, None] = {}
         self.is_whole = True
         """False: there are so many questions that a part of them, spread evenly, has to

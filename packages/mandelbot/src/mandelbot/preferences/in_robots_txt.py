@@ -11,29 +11,24 @@ training (draft-canel-robots-ai-control-00); AllowAITraining permits nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.preferences.statements import Statement, Terms
-from mandelbot.robotstxt.agents import names_in_order
+from mandelbot.preferences.statements import Statement
 from mandelbot.robotstxt.dialects import documented
 from mandelbot.robotstxt.grammar import WHITE_SPACE, decode, searchable
-from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 from mandelbot.robotstxt.paths import COMPARABLE, escape_non_ascii, read_url
 from mandelbot.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.grammar import Grammar
     from mandelbot.robotstxt.groups import GroupMatch
-    from mandelbot.robotstxt.verdict import Rule
 
-MOST_LICENSES = 20
-"""License lines of a file that are reported with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
 """The field, and a common misspelling."""
 _TRAINING = "disallowaitraining"
-_FIELDS = ("content-usage", *_SIGNALS, _TRAINING)
+FIELDS = ("content-usage", *_SIGNALS, _TRAINING)
 _EVERYTHING = Pattern("")
 
 
@@ -73,51 +68,6 @@ def split_path(value: str) -> tuple[str | None, str]:
         return None, value
     words = value.replace("\t", " ").split(" ", 1)
     return words[0], words[1].strip(WHITE_SPACE) if len(words) > 1 else ""
-
-
-class FilePreferences:
-    """What a file says about the use of pages, for any robot."""
-
-    __slots__ = ("has_lines", "licenses", "tokens")
-
-    def __init__(
-        self, body: bytes, grammar: Grammar, only_rule: Callable[[str], Rule | None]
-    ) -> None:
-        text = searchable(body)
-        # For all robots, wherever they are: RSL 1.0 (December 2025), "Adding RSL to
-        # robots.txt".
-        values = grammar.values("license", body)
-        links = (
-            Terms("license", url, "robots.txt", number) for number, url in values if url
-        )
-        self.licenses = tuple(islice(links, MOST_LICENSES))
-        self.tokens: dict[str, tuple[Statement, ...] | None] = {}
-        """The control tokens that it names, in order: the refusals of one with a single
-        rule, as most have (Disallow: /); None: they depend on the URL.
-        """
-        for name in dict.fromkeys(
-            decode(line[1]).lower() for line in grammar.agent_lines(text)
-        ):
-            if name in CONTROL_TOKENS:
-                rule = only_rule(name)
-                self.tokens[name] = (
-                    self.refusals(name, rule) if rule and not rule.allow else None
-                )
-        self.has_lines = any(
-            grammar.field_line(field).search(text) for field in _FIELDS
-        )
-        """Whether it has Content-Usage or Content-Signal lines, for any robot."""
-
-    def tokens_beside(self, agent: str | Sequence[str]) -> Iterable[str]:
-        """The control tokens that refuse an agent: none if it is one itself."""
-        is_token = not self.tokens.keys().isdisjoint(names_in_order(agent))
-        return () if is_token else self.tokens
-
-    def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
-        """Return the refusals that a rule against a control token makes."""
-        if rule is None:
-            return ()
-        return tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
 
 
 class AgentPreferences:
@@ -180,7 +130,7 @@ def _lines_about(
                 spans.append((start + line.end(), end, version))
                 break
     found: dict[int, tuple[str, str]] = {}
-    for field in _FIELDS:
+    for field in FIELDS:
         found |= {
             line: (field, value) for line, value in grammar.values(field, body, spans)
         }

@@ -12,7 +12,8 @@ from mandelbot.robotstxt.grammar import grammar_of
 
 if TYPE_CHECKING:
     from mandelbot.findings import Finding
-    from mandelbot.preferences.in_robots_txt import FilePreferences, Preference
+    from mandelbot.preferences.in_robots_txt import Preference
+    from mandelbot.preferences.of_file import FilePreferences
     from mandelbot.preferences.statements import Statement, Usage
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
@@ -198,7 +199,7 @@ class RobotsTxt:
         return self._decider(agent).preferences.lines
 
     def _read_preferences(self) -> FilePreferences:
-        from mandelbot.preferences.in_robots_txt import FilePreferences  # noqa: PLC0415
+        from mandelbot.preferences.of_file import FilePreferences  # noqa: PLC0415
 
         self._preferences = FilePreferences(
             self._body, self._grammar, lambda token: self._decider(token).only_rule()

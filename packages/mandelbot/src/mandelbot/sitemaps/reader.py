@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mandelbot.sitemaps.entries import EntryMaker, EntrySplitter, SitemapEntry
+from mandelbot.sitemaps.entries import EntryMaker, SitemapEntry
 from mandelbot.sitemaps.formats import sniff_format
 from mandelbot.sitemaps.markup import Simplifier
 from mandelbot.sitemaps.problems import Problems
+from mandelbot.sitemaps.splitting import EntrySplitter
 from mandelbot.sitemaps.unpacking import Inbox, Unpacker
 from mandelbot.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
 

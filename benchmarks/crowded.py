@@ -1,0 +1,232 @@
+"""Real crawls on loopback of sites that bear only so much, and what visitors feel.
+
+Each row is one site, each line of it a crawl by the same spider with other settings. A
+visitor asks the site for a page four times a second meanwhile.
+
+healthy   answers each request after 30 ms
+workers   has four workers, each page takes one 60 ms, longer the more wait
+slots     serves six connections, and answers 503 to what is above (nginx limit_conn)
+limit     bears ten requests a second and twenty more, and answers 429 to what is above
+
+Prints pages of those there are, refusals, pages a second, requests inside at once at
+the most, and a visitor's wait in milliseconds (median and 95th percentile). Seconds are
+those of a machine that has other work, too: compare lines of one row.
+
+Usage::
+
+    python benchmarks/crowded.py [--pages 400] [--at-once 16] [site ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import dataclass, field
+from time import monotonic
+
+VARIANTS = {
+    "stock": {},
+    "AutoThrottle": {"AUTOTHROTTLE_ENABLED": True},
+    "AutoThrottle, tuned": {
+        "AUTOTHROTTLE_ENABLED": True,
+        "AUTOTHROTTLE_START_DELAY": 0.1,
+        "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,
+    },
+    "mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
+    "mandelbot, measured": {
+        "ADDONS": {"scrapy_mandelbot.Addon": 500},
+        "MANDELBOT_CONCURRENCY": "measured",
+    },
+}
+LONGEST = 120  # seconds of a crawl
+VISITS = 0.25  # seconds between two
+
+CRAWL = """
+import json
+import sys
+import time
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+port, pages, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+got = []
+
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    start_urls = [f"http://127.0.0.1:{port}/page/{number}" for number in range(pages)]
+
+    def parse(self, response):
+        got.append(time.monotonic())
+
+
+process = CrawlerProcess(settings)
+process.crawl(Pages)
+process.start()
+print(json.dumps([len(got), got[-1] - got[0] if got else 0]))
+"""
+SETTINGS = {
+    "DOWNLOAD_DELAY": 0,
+    "LOG_LEVEL": "CRITICAL",
+    "MANDELBOT_STORE": "memory",
+    "MANDELBOT_SUMMARY": 0,
+    "REMOTE_CONTROL_ENABLED": False,
+    "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False,
+}
+
+
+@dataclass
+class Site:
+    """A site, and what it saw of one crawl."""
+
+    inside: int = 0
+    most_inside: int = 0
+    refused: int = 0
+    waits: list[float] = field(default_factory=list)
+    """Of visitors, in seconds."""
+
+    async def answer(self, *, is_visitor: bool) -> int:
+        """Return the status of a page, when it is made."""
+        if not is_visitor and self.is_refused():
+            self.refused += 1
+            return self.refusal
+        self.inside += 1
+        self.most_inside = max(self.most_inside, self.inside)
+        try:
+            await self.make_page()
+        finally:
+            self.inside -= 1
+        return 200
+
+    refusal = 503
+
+    def is_refused(self) -> bool:
+        return False
+
+    async def make_page(self) -> None:
+        await asyncio.sleep(0.03)
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            while line := await reader.readline():
+                while (await reader.readline()).strip():
+                    pass
+                status = 404
+                if b"/robots.txt" not in line:
+                    status = await self.answer(is_visitor=False)
+                head = f"HTTP/1.1 {status} -\r\nContent-Length: 4\r\n"
+                writer.write(f"{head}Content-Type: text/html\r\n\r\npage".encode())
+                await writer.drain()
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def visit(self) -> None:
+        while True:
+            began = monotonic()
+            await self.answer(is_visitor=True)
+            self.waits.append(monotonic() - began)
+            await asyncio.sleep(VISITS)
+
+
+@dataclass
+class Workers(Site):
+    workers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
+
+    async def make_page(self) -> None:
+        async with self.workers:
+            await asyncio.sleep(0.06 * (1 + self.inside / 8))
+
+
+@dataclass
+class Slots(Site):
+    def is_refused(self) -> bool:
+        return self.inside >= 6
+
+    async def make_page(self) -> None:
+        await asyncio.sleep(0.1)
+
+
+@dataclass
+class Limit(Site):
+    refusal = 429
+    left: float = 20.0
+    at: float = field(default_factory=monotonic)
+
+    def is_refused(self) -> bool:
+        now = monotonic()
+        self.left = min(20.0, self.left + (now - self.at) * 10.0)
+        self.at = now
+        if self.left < 1:
+            return True
+        self.left -= 1
+        return False
+
+
+SITES = {"healthy": Site, "workers": Workers, "slots": Slots, "limit": Limit}
+
+
+async def crawl(name: str, variant: str, pages: int, at_once: int) -> str:
+    """Crawl a site in a process of its own; return a line of the table."""
+    site = SITES[name]()
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = {
+        **SETTINGS,
+        "CONCURRENT_REQUESTS": max(16, at_once),
+        "CONCURRENT_REQUESTS_PER_DOMAIN": at_once,
+        **VARIANTS[variant],
+    }
+    visitor = asyncio.create_task(site.visit())
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        CRAWL,
+        str(port),
+        str(pages),
+        json.dumps(settings),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    got, seconds = 0, 0.0
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), LONGEST)
+        got, seconds = json.loads(printed)
+    except asyncio.TimeoutError:
+        process.kill()
+        await process.wait()
+    visitor.cancel()
+    server.close()
+    waits = sorted(site.waits)
+    rate = got / seconds if seconds else 0.0
+    return (
+        f"{name:8} {variant:20} {got:4}/{pages} {site.refused:7} {rate:7.1f}"
+        f" {site.most_inside:6} {1000 * waits[len(waits) // 2]:8.0f}"
+        f" {1000 * waits[int(len(waits) * 0.95)]:6.0f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("site", nargs="*", choices=[*SITES, []])
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--at-once", type=int, default=16)
+    options = parser.parse_args()
+    print(
+        "site     settings             pages    refused pages/s inside  wait ms   95th"
+    )
+    for name in options.site or SITES:
+        for variant in VARIANTS:
+            crawled = crawl(name, variant, options.pages, options.at_once)
+            print(asyncio.run(crawled), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,431 @@
+"""How many requests a site can bear at once: more only while more bring more pages.
+
+Theory of operation. A site that is overloaded need not refuse: its answers take longer,
+the crawl's and its visitors', and no more of them come in a second. So the limit on
+requests in flight is found by trials. The number is halved or doubled for a while, and
+the pages a second with one number are compared with those with the other, by turns
+(A-B-A), so that what drifts by itself cancels out. How long one answer takes is never
+looked at: some pages are slow. By Little's law (in flight = pages a second times
+seconds), equal pages a second at half the number *is* half the waiting time, for the
+crawl and for the visitors behind it in the queue.
+
+- *Starting.* A site begins with :data:`FIRST` requests at once, and the number doubles
+  each round trip while twice as many bring noticeably more pages a second: slow start,
+  left as soon as the delivery rate says so. If the project's number is reached without
+  that growth, or is the first one, fewer are tried once.
+- *Trying more* is worth it if the double brings at least half of its share: 1.41 times
+  the pages. *Trying fewer* succeeds if the greater number brings less than a fifth of
+  its share: 1.15 times the pages, twice. In doubt the greater number wins, as the
+  project's settings allow it. What was accepted goes on in its direction.
+- *Resting.* Between trials the number stays, longer after each trial in vain. The rate
+  is watched meanwhile: if it halves, fewer are tried soon; if it grows, more are.
+- Answers are timed in batches. The more neighbouring batches differ, the more of them
+  are compared. Where no affordable number of them would do, nothing is tried downward,
+  and upward the project's number is used.
+
+A number is judged only while it, and nothing else, holds requests back; the caller says
+so with :meth:`ConcurrencyLimit.full`. A refusal ends a trial where it began: refusals,
+pauses and the rate after them are the business of ``pause.py`` and ``rate_control.py``.
+
+Sources: Little, "A proof for the queuing formula L = λW" (1961); RFC 5681, section 3.1
+(slow start); RFC 9406 (leaving it early); PCC (Dong 2015: trials of rates by their
+utility); draft-illyes-webbotauth-cbcp, which asks crawlers to heed response times.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import ceil, log, sqrt
+from typing import ClassVar, NamedTuple
+
+FIRST = 8
+"""Requests at once before anything is known of a site; fewer if the project says so."""
+
+_BATCH = 8  # answers; more if more are in flight
+_FEWEST_BATCHES = 2  # that are compared
+_MOST_BATCHES = 6  # with fewer requests at once, more cost a healthy site too much
+_MOST_BATCHES_UP = 4  # nor a trial of more
+_LONG = 4  # batches that are looked at together while the limit rests
+# Batches to compare, times what they vary: a comparison errs by a quarter then.
+_NOISE = 32.0
+_FADING = 0.95  # of what batches vary, with each one
+_STARTING_SHARE = 0.25  # of its share that a doubled number brings while it starts
+_STARTED_WELL = 0.6  # of it, with which half as many are not tried
+_MORE_SHARE = (
+    0.5  # of its share that the greater number has to bring when more is tried
+)
+_FEWER_SHARE = 0.2  # the same when fewer are tried
+_IN_FAVOUR = 1.5  # evidence for the greater number: two clear comparisons
+_IN_FAVOUR_OF_MORE = 0.5  # the same where more are tried: one comparison
+_AGAINST = -1.5  # evidence for the smaller number: two clear comparisons
+_BENEFIT_OF_DOUBT = 0.1  # of each comparison, for the greater number
+_FIRST_REST = 4  # long batches
+_LONGEST_REST = 32
+_HALVED = log(2.0)  # a rate that fell so far is looked into at once
+_CHANGED = log(1.3)  # one that changed so far when the rest is over, or grew so far
+
+
+class Phase(Enum):
+    """What a limit is doing."""
+
+    STARTING = "starting"
+    MORE = "trying more"
+    FEWER = "trying fewer"
+    RESTING = "resting"
+
+
+class Comparison(NamedTuple):
+    """Two numbers of requests at once, of which the smaller was found to be enough."""
+
+    bound: int
+    rate: float
+    """Pages a second with it."""
+    other: int
+    """The greater number."""
+    other_rate: float
+
+    @property
+    def times_as_long(self) -> float:
+        """How many times as long an answer took with the greater number."""
+        return (self.other / self.other_rate) / (self.bound / self.rate)
+
+
+class _Batches:
+    """The pages a second at one number of requests in flight, in batches."""
+
+    __slots__ = ("answers", "began", "last", "seconds", "size", "until")
+
+    def __init__(self, bound: int, skipped_until: int) -> None:
+        self.size = max(_BATCH, bound)  # answers of a batch
+        self.began = -1.0  # of the batch under way, in seconds; below 0: none is
+        self.until = skipped_until
+        self.answers = 0  # of the batches so far
+        self.seconds = 0.0  # of these
+        self.last = 0.0  # seconds of the last batch
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers / self.seconds
+
+    def begin(self, answers: int, now: float) -> None:
+        self.began = now
+        self.until = answers + self.size
+
+    def end_batch(self, answers: int, now: float) -> float:
+        """Count a batch; return how it differs from the one before, squared."""
+        seconds = max(now - self.began, 1e-9)  # a clock may stand still
+        difference = 0.0
+        if self.last:
+            difference = (seconds - self.last) / (seconds + self.last)
+        self.answers += answers - self.until + self.size
+        self.seconds += seconds
+        self.last = seconds
+        return difference * difference
+
+
+class _Trial:
+    """A number of requests in flight that is compared with another one, by turns."""
+
+    __slots__ = ("rate", "score", "share")
+
+    def __init__(self, share: float, rate: float) -> None:
+        self.share = share  # of its share that the greater number has to bring
+        self.rate = rate  # pages a second with the number that is not in force now
+        self.score = 0.0  # evidence for the greater number, or against it
+
+    def compare(self, bound: int, rate: float, other: int) -> None:
+        """Weigh what the greater number brought of its share, from 0 to 1."""
+        gain = log(rate / self.rate) / log(bound / other)
+        evidence = (gain - self.share) / self.share
+        self.score += _BENEFIT_OF_DOUBT + min(max(evidence, -1.0), 1.0)
+
+
+class ConcurrencyLimit:
+    """The limit on the requests in flight of a site.
+
+    Pure: counts, and times in seconds, come in. It never exceeds the project's number.
+    """
+
+    __slots__ = (
+        "_enough",
+        "_full_at",
+        "_is_low",
+        "_measurement",
+        "_more_was_last",
+        "_other",
+        "_reference",
+        "_reported",
+        "_rest",
+        "_rest_left",
+        "_trial",
+        "_variance",
+        "bound",
+        "comparison",
+        "phase",
+    )
+
+    NONE: ClassVar[ConcurrencyLimit]
+    """That of all sites of which too little is known to judge."""
+
+    def __init__(self, most: int = FIRST) -> None:
+        self.bound = min(FIRST, most)
+        """Requests that may be in flight at once, now."""
+        self.phase = Phase.STARTING
+        self.comparison: Comparison | None = None
+        """Why the bound is no greater; None: nothing has been found."""
+        self._reported = 0  # the bound that was news last; 0: the project's number
+        self._trial: _Trial | None = None
+        self._other = 0  # the number that `bound` is compared with, in a trial
+        self._measurement = _Batches(self.bound, 0)
+        self._variance = 0.0  # of neighbouring batches; the greatest lately
+        self._reference = 0.0  # pages a second since it rests, or one step before
+        self._rest = _FIRST_REST  # long batches of the next rest
+        self._rest_left = 0  # of these
+        self._enough = 0  # a number of which half was not enough
+        self._is_low = False  # whether the rate had fallen when it was looked at last
+        self._more_was_last = False  # whether the last trial was one of more
+        self._full_at = 0  # the answer at which the bound was last reached
+
+    def __repr__(self) -> str:
+        return f"<{self.bound} at once, {self.phase.value}>"
+
+    def full(self, answers: int, now: float, most: int) -> bool:
+        """Note that as many requests are in flight as may be.
+
+        Returns whether it is news what the limit rests at: `comparison` says why.
+
+        Args:
+            answers: of the site so far, those of refused requests not counted.
+            now: seconds, of any clock that runs evenly.
+            most: what the project allows, at least 1.
+        """
+        if self.bound > most:
+            self._lower(most)
+        since = answers - self._full_at
+        self._full_at = answers
+        measurement = self._measurement
+        if measurement.began >= 0.0 and since > 2 * self.bound:
+            self._held_back_by_something_else(answers)
+            measurement = self._measurement
+        if answers < measurement.until:
+            return False
+        if measurement.began < 0.0:
+            measurement.begin(answers, now)
+            return False
+        difference = measurement.end_batch(answers, now)
+        self._variance = max(_FADING * self._variance, difference)
+        if self.phase is Phase.FEWER and self._is_too_noisy():
+            self._end_trial(max(self.bound, self._other), measurement.rate, most)
+        elif measurement.answers < self._needed(most) * measurement.size:
+            measurement.begin(answers, now)
+            return False
+        else:
+            self._judge(measurement.rate, most)
+        if self._measurement is measurement:
+            self._measurement = _Batches(self.bound, 0)
+            self._measurement.begin(answers, now)
+        elif self.phase is Phase.STARTING:
+            self._measurement.until = answers
+        else:  # what was sent with the other number comes first
+            self._measurement.until = answers + max(self.bound, self._other)
+        return self._is_news(most)
+
+    def _is_news(self, most: int) -> bool:
+        if self.phase is not Phase.RESTING:
+            return False
+        is_lowered = self.comparison is not None and self.bound < most
+        found = self.bound if is_lowered else 0
+        if found == self._reported:
+            return False
+        self._reported = found
+        return True
+
+    def _lower(self, most: int) -> None:
+        """Follow a project's number that was lowered during the crawl."""
+        if self._trial is not None:
+            self._go_to_rest()
+        self.bound = most
+        self._measure_anew()
+
+    def disturbed(self) -> None:
+        """Note a refusal: what comes in a second is no longer this number's doing."""
+        if self._trial is not None:
+            both = (self.bound, self._other)
+            self.bound = min(both) if self.phase is Phase.MORE else max(both)
+        if self.phase is not Phase.RESTING:
+            self._go_to_rest()
+        self._measure_anew()
+
+    # Measuring.
+
+    def _needed(self, most: int) -> int:
+        """Return how many batches are measured with this number."""
+        if self.phase is Phase.STARTING and self.bound < most:
+            share = self._share_brought(self._measurement.rate)
+            return 1 if share >= _STARTING_SHARE else 2  # to be sure
+        if self.phase is Phase.RESTING:
+            return _LONG
+        fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
+        most = _MOST_BATCHES_UP if self.phase is Phase.MORE else _MOST_BATCHES
+        return min(max(fewest, ceil(_NOISE * self._variance)), most)
+
+    def _is_too_noisy(self) -> bool:
+        return _NOISE * self._variance > _MOST_BATCHES
+
+    def _measure_anew(self) -> None:
+        self._measurement = _Batches(self.bound, 0)
+
+    def _held_back_by_something_else(self, answers: int) -> None:
+        """End a trial: the bound was not reached for long, so nothing was learned."""
+        if self._trial is not None:
+            self.bound = max(self.bound, self._other)
+            self._go_to_rest()
+        self._measurement = _Batches(self.bound, answers)
+
+    # Deciding.
+
+    def _judge(self, rate: float, most: int) -> None:
+        if self.phase is Phase.STARTING:
+            self._start(rate, most)
+        elif self.phase is Phase.RESTING:
+            self._watch(rate, most)
+        else:
+            self._compare(rate, most)
+
+    def _start(self, rate: float, most: int) -> None:
+        """Double while that brings more pages; look for fewer where it does not."""
+        share = self._share_brought(rate)
+        if share < _STARTING_SHARE and not self._is_too_noisy():
+            self.comparison = Comparison(self._other, self._reference, self.bound, rate)
+            self.bound = self._other
+            self._try_fewer(self._reference)
+        elif self.bound < most:
+            self._reference = rate
+            self._other = self.bound
+            self.bound = min(2 * self.bound, most)
+            self._measure_anew()
+        elif self._is_too_noisy() or (self._reference and share >= _STARTED_WELL):
+            self._go_to_rest()
+        else:
+            self._try_fewer(rate)
+
+    def _share_brought(self, rate: float) -> float:
+        """Return what the last doubling brought of its share; 1 before the first."""
+        if not self._reference:
+            return 1.0
+        return log(rate / self._reference) / log(self.bound / self._other)
+
+    def _watch(self, rate: float, most: int) -> None:
+        """Look for a change while nothing is tried."""
+        self._rest_left -= 1
+        fell = log(self._reference / rate) if self._reference else 0.0
+        self._reference = self._reference or rate
+        is_over = self._rest_left <= 0
+        by_chance = 3.0 * sqrt(self._variance / 2.0)  # of two times four batches
+        threshold = _CHANGED if is_over else _HALVED
+        has_fallen = fell > max(threshold, by_chance)
+        was_low = self._is_low
+        self._is_low = has_fallen
+        if has_fallen and not was_low:
+            return  # it is looked at once more
+        if has_fallen:
+            self._rest = _FIRST_REST
+            self._variance = 0.0  # it is the change that made batches differ
+            self._try_fewer(rate)
+        elif -fell > max(_CHANGED, by_chance):
+            self._try_more(rate, most)
+        elif is_over and self._is_fewer_next(most):
+            self._try_fewer(rate)
+        elif is_over:
+            self._try_more(rate, most)
+
+    def _is_fewer_next(self, most: int) -> bool:
+        """Return whether more were tried in vain, and half may still be enough."""
+        return self._more_was_last and self._enough != self.bound and self.bound < most
+
+    def _try_more(self, rate: float, most: int) -> None:
+        self._more_was_last = True
+        other = min(2 * self.bound, most)
+        if other <= self.bound:
+            self._go_to_rest()
+        elif self._is_too_noisy():
+            self.bound = other  # nothing can be said: as many as the project allows
+            self._measure_anew()
+        else:
+            self._begin_trial(Phase.MORE, _Trial(_MORE_SHARE, rate), other)
+
+    def _try_fewer(self, rate: float) -> None:
+        self._more_was_last = False
+        other = self.bound // 2
+        if other == 0 or self._is_too_noisy():
+            self._go_to_rest()
+        else:
+            self._begin_trial(Phase.FEWER, _Trial(_FEWER_SHARE, rate), other)
+
+    def _begin_trial(self, phase: Phase, trial: _Trial, bound: int) -> None:
+        self.phase = phase
+        self._trial = trial
+        self._other = self.bound
+        self.bound = bound
+        self._measure_anew()
+
+    def _compare(self, rate: float, most: int) -> None:
+        trial = self._trial
+        assert trial is not None  # noqa: S101 -- both phases of trials have one
+        trial.compare(self.bound, rate, self._other)
+        is_up = self.phase is Phase.MORE
+        if trial.score >= (_IN_FAVOUR_OF_MORE if is_up else _IN_FAVOUR):
+            self._end_trial(max(self.bound, self._other), rate, most)
+        elif trial.score <= _AGAINST:
+            self._end_trial(min(self.bound, self._other), rate, most)
+        else:
+            trial.rate = rate
+            self.bound, self._other = self._other, self.bound
+            self._measure_anew()
+
+    def _end_trial(self, chosen: int, rate: float, most: int) -> None:
+        """Stay with one number, and go on the same way if it is the new one."""
+        trial = self._trial
+        assert trial is not None  # noqa: S101 -- as above
+        is_up = self.phase is Phase.MORE
+        is_new = is_up == (chosen > min(self.bound, self._other))
+        self.comparison = self._compared(chosen, rate, trial.rate)
+        if chosen != self.bound:
+            rate = trial.rate
+        self._measure_anew()
+        self.bound = chosen
+        if not is_new:
+            if not is_up:
+                self._enough = chosen
+            self._go_to_rest()
+            return
+        self._rest = _FIRST_REST
+        if is_up:
+            self._try_more(rate, most)
+        else:
+            self._try_fewer(rate)
+
+    def _compared(
+        self, chosen: int, rate: float, other_rate: float
+    ) -> Comparison | None:
+        """Return what a trial says for the number that it ends with."""
+        if chosen < max(self.bound, self._other):
+            if chosen == self.bound:
+                return Comparison(chosen, rate, self._other, other_rate)
+            return Comparison(chosen, other_rate, self.bound, rate)
+        if self.comparison is None or self.comparison.bound != chosen:
+            return None
+        return self.comparison
+
+    def _go_to_rest(self) -> None:
+        self.phase = Phase.RESTING
+        self._trial = None
+        self._other = 0
+        self._reference = 0.0
+        self._is_low = False
+        self._rest_left = self._rest
+        self._rest = min(2 * self._rest, _LONGEST_REST)
+
+
+ConcurrencyLimit.NONE = ConcurrencyLimit()

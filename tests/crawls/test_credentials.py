@@ -1,0 +1,174 @@
+"""Sites that show their robots.txt, or another one, only to those who log in."""
+
+from __future__ import annotations
+
+import pytest
+import scrapy
+from crawling import LinksSpider, crawl, ensureDeferred
+from w3lib.http import basic_auth_header
+from webs import Answer, html, site
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+ONE = basic_auth_header("one", "secret").decode()
+TWO = basic_auth_header("two", "secret").decode()
+RULES = Answer(b"User-agent: *\nDisallow: /no\n")
+OTHER_RULES = Answer(b"User-agent: *\nDisallow: /page/1\n")
+
+
+class PagesSpider(scrapy.Spider):
+    """Asks for /no and three pages, with each of these credentials."""
+
+    name = "pages"
+    headers: tuple[str, ...] = (ONE,)
+    meta: dict = {}
+
+    async def start(self):
+        for number, value in enumerate(self.headers):
+            headers = {"Authorization": value} if value else {}
+            for path in ("/no", "/page/0", "/page/1", "/page/2"):
+                url = f"{self.web_url}{path}?{number}"
+                yield scrapy.Request(url, headers=headers, meta=dict(self.meta))
+
+    def parse(self, response):
+        yield {"url": response.url}
+
+
+def closed_site(webs, host="127.0.0.1", by_credentials=None):
+    """Return a site that shows nothing to those who do not log in."""
+    web = site(webs, 3, host)
+    rules = by_credentials or {ONE: RULES}
+
+    def answer(request):
+        value = (request.getHeader("authorization") or "").strip()
+        if value not in rules:
+            return Answer(b"who are you?", 401)
+        return rules[value] if request.path == b"/robots.txt" else html()
+
+    web.pages["/robots.txt"] = answer
+    for path in ("/no", "/page/0", "/page/1", "/page/2"):
+        web.pages[path] = answer
+        web.pages |= {f"{path}?{number}": answer for number in range(3)}
+    return web
+
+
+def asked(web, path):
+    """Return with which credentials a path was asked for, in order."""
+    hits = [hit for hit in web.hits if hit.path.partition("?")[0] == path]
+    return [hit.headers.get("authorization") for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("headers", "meta", "attributes"),
+    [
+        ((ONE,), {}, {}),
+        (("",), {"http_user": "one", "http_pass": "secret"}, {}),
+        (
+            ("",),
+            {},
+            {"http_user": "one", "http_pass": "secret", "http_auth_domain": None},
+        ),
+    ],
+)
+@ensureDeferred
+async def test_robots_txt_is_asked_with_the_credentials_of_the_page(
+    webs, headers, meta, attributes
+):
+    """Without them it is a 401, which opens what the file forbids."""
+    web = closed_site(webs)
+    spider = type("Spider", (PagesSpider,), attributes)
+    result = await crawl(spider, web_url=web.url, headers=headers, meta=meta)
+    assert len(result.items) == 3
+    assert asked(web, "/no") == []
+    assert asked(web, "/robots.txt") == [ONE]
+
+
+@ensureDeferred
+async def test_each_of_several_credentials_has_its_own_rules(webs):
+    """Those without any have the rules of those who are not logged in."""
+    web = closed_site(webs, by_credentials={ONE: RULES, TWO: OTHER_RULES, "": RULES})
+    result = await crawl(PagesSpider, web_url=web.url, headers=(ONE, TWO, ""))
+    assert sorted(asked(web, "/robots.txt"), key=str) == sorted(
+        [ONE, TWO, None], key=str
+    )
+    assert asked(web, "/no") == [TWO]
+    assert asked(web, "/page/1") == [ONE, None]
+    assert len(result.items) == 9
+
+
+@pytest.mark.parametrize("store", ["sqlite", "memory"])
+@ensureDeferred
+async def test_no_store_gets_what_was_fetched_with_credentials(webs, tmp_path, store):
+    """A later run without them asks for itself, and so does one with others."""
+    web = closed_site(webs, by_credentials={ONE: RULES, TWO: OTHER_RULES, "": RULES})
+    place = str(tmp_path / "copies.db") if store == "sqlite" else store
+    settings = {"MANDELBOT_STORE": place}
+    for headers in ((ONE,), ("",), (TWO,)):
+        await crawl(PagesSpider, settings, web_url=web.url, headers=headers)
+    assert asked(web, "/robots.txt") == [ONE, None, TWO]
+    assert asked(web, "/no") == [TWO]
+
+
+@ensureDeferred
+async def test_the_credentials_go_to_their_own_origin_alone(webs):
+    """The robots.txt redirects to another one, which is asked without them."""
+    web = closed_site(webs)
+    other = site(webs, 1, "127.0.0.2")
+    other.pages["/robots.txt"] = RULES
+    location = {"Location": other.url + "/robots.txt"}
+    web.pages["/robots.txt"] = Answer(b"", 302, location)
+    await crawl(PagesSpider, web_url=web.url, headers=(ONE,))
+    assert asked(web, "/robots.txt") == [ONE]
+    assert asked(other, "/robots.txt") == [None]
+    assert asked(web, "/no") == []
+
+
+@ensureDeferred
+async def test_a_site_behind_a_login_is_paused_and_resumed_as_any(webs):
+    """The probe and the health check carry what the pages do."""
+    web = closed_site(webs)
+    said = []
+
+    def refuse(path):
+        if said or not path.startswith("/page"):
+            return None
+        said.append(path)
+        return Answer(b"", 503)
+
+    web.refuse = refuse
+    result = await crawl(PagesSpider, web_url=web.url, headers=(ONE,))
+    assert len(result.items) == 3
+    assert asked(web, "/no") == []
+
+
+class SitemapsSpider(LinksSpider):
+    """Logs in to its own site."""
+
+    http_user = "one"
+    http_pass = "secret"
+    http_auth_domain = None
+
+
+@ensureDeferred
+async def test_the_sitemaps_of_a_site_behind_a_login_are_followed(webs):
+    """As its robots.txt cites them to those who log in."""
+    web = closed_site(webs)
+    sitemap = f"<urlset><url><loc>{web.url}/page/2</loc></url></urlset>"
+    web.pages["/sitemap.xml"] = Answer(sitemap.encode())
+    cites = Answer(f"Sitemap: {web.url}/sitemap.xml\n".encode())
+    web = closed_site_with(web, cites)
+    settings = {"MANDELBOT_SITEMAPS": "follow"}
+    result = await crawl(SitemapsSpider, settings, start_urls=[web.url + "/page/0"])
+    assert web.url + "/page/2" in result.urls()
+
+
+def closed_site_with(web, robots):
+    """Let a closed site have another robots.txt."""
+    answer = web.pages["/robots.txt"]
+
+    def answer_robots(request):
+        found = answer(request)
+        return robots if found.status == 200 else found
+
+    web.pages["/robots.txt"] = answer_robots
+    return web
