@@ -275,11 +275,6 @@ def middleware_cells():
 
 # Credentials.
 
-NOT_FOR_ROBOTS = (
-    "robots.txt is asked for without the header of the pages, and 401 allows all, as"
-    " with stock Scrapy"
-)
-
 
 def authorized(how, lasts=0.0):
     basic = "Basic " + base64.b64encode(b"someone:secret").decode()
@@ -308,16 +303,11 @@ def authorized(how, lasts=0.0):
 
 
 def credential_cells():
-    for how, worse in (
-        ("Basic, by http_user", ""),
-        ("Basic, by header", NOT_FOR_ROBOTS),
-        ("Bearer, by header", NOT_FOR_ROBOTS),
-    ):
+    for how in ("Basic, by http_user", "Basic, by header", "Bearer, by header"):
         yield Cell(
             f"credentials: {how}",
             "all of the site wants them, robots.txt too",
             partial(authorized, how),
-            worse=worse,
         )
         yield Cell(
             f"credentials and an outage: {how}",
@@ -325,7 +315,6 @@ def credential_cells():
             partial(authorized, how, 8.0),
             waits=14,
             why=OUT_8,
-            worse=worse,
         )
 
 

@@ -784,12 +784,8 @@ CELLS = [
             settings={"CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64},
             addon={"MANDELBOT_SUMMARY": summary},
             also=at_most_16_at_first,
-            worse=worse,
         )
-        for summary, worse in (
-            (20, ""),
-            (0, "without a summary all sites share a tally: none begins slowly"),
-        )
+        for summary in (20, 0)
     ),
     Cell(
         "slot.concurrency lowered",

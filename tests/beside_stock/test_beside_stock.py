@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from cell import measure, violations
 from cells import CELLS
@@ -12,9 +14,15 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 TLS = pytest.mark.filterwarnings("ignore:Passing pyOpenSSL:DeprecationWarning")
 """What Twisted and Scrapy pass to each other is theirs."""
 
+NEEDS_H2 = pytest.mark.skipif(
+    find_spec("h2") is None, reason="h2 is not installed (pip install Twisted[http2])"
+)
+
 
 def _parameter(cell):
     marks = [TLS] if cell.needs == "sockets" else []
+    if "HTTP/2" in cell.name:
+        marks.append(NEEDS_H2)
     if cell.needs == "redis":
         marks += [pytest.mark.slow, NEEDS_REDIS]
     return pytest.param(cell, id=cell.name, marks=marks)

@@ -150,3 +150,52 @@ async def test_where_time_jumps_no_timer_rings_before_its_time():
         await rings
         late.append(TIME.elapsed() - began - 1 / 3)
     assert 0 <= min(late) <= max(late) < 1e-5
+
+
+STOCK = """
+import pytest
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy_mandelbot.testing import autojump
+
+
+def test_stock(server):
+    class Slow(scrapy.Spider):
+        name = "slow"
+        start_urls = [server.url] * 3
+
+        def parse(self, response):
+            self.latency = response.meta["download_latency"]
+
+    server.answers = [(200, {})] * 3
+    with autojump() as time:
+        began = time.now()
+        process = AsyncCrawlerProcess({
+            "DOWNLOAD_DELAY": 10, "DOWNLOAD_DELAY_JITTER": 0, "ROBOTSTXT_OBEY": True,
+            "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False,
+        })
+        crawler = process.create_crawler(Slow)
+        process.crawl(crawler)
+        process.start()
+        assert 30 <= time.now() - began < 45
+    assert crawler.stats.get_value("response_received_count") == 4
+    assert 30 <= crawler.stats.get_value("elapsed_time_seconds") < 45
+    assert crawler.spider.latency < 5
+"""
+
+
+@pytest.mark.slow
+def test_the_delays_of_stock_scrapy_take_no_time(tmp_path):
+    """DOWNLOAD_DELAY follows the clock that jumps; robots.txt waits for it, too."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_stock.py").write_text(STOCK)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:twisted", "."]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=25,
+        check=False,
+    )
+    assert "1 passed" in run.stdout, run.stdout
