@@ -41,7 +41,7 @@ class Credentials:
         password = settings.get("HTTPAUTH_PASS") or ""
         spider = crawler.spider or crawler.spidercls
         of_spider = [getattr(spider, key, "") for key in ("http_user", "http_pass")]
-        if any(of_spider):
+        if any(isinstance(one, (str, bytes)) and one for one in of_spider):
             user, password = of_spider
             self._domain = getattr(spider, "http_auth_domain", None)
         self._default = basic_auth_header(user, password) if user or password else b""

@@ -219,6 +219,9 @@ class RobotsTxt:
 
         A line may lack the field, or have several URLs: see `sitemap_lines`.
         """
+        has_field = self._grammar.may_have("sitemap", self._body)
+        if not has_field and b"//" not in self._body:
+            return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 
         found = [
