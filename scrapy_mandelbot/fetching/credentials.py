@@ -60,7 +60,9 @@ class Credentials:
             domain = meta.get("http_auth_domain")
             value = basic_auth_header(user, password)
             return value if _is_of(request, domain) else b""
-        return self._default if _is_of(request, self._domain) else b""
+        if self._default and _is_of(request, self._domain):
+            return self._default
+        return b""
 
 
 def _is_of(request: Request, domain: str | None) -> bool:

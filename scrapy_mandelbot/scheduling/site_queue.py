@@ -362,7 +362,8 @@ class SiteQueue:
             return False
         flight = Flight(request, site)
         flight.slot = slot
-        flight.keeps_pauses = not self._is_past_pauses(queue)
+        if queue.section == PAST_PAUSES:
+            flight.keeps_pauses = not self._is_past_pauses(queue)
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 

@@ -237,14 +237,10 @@ class InFlight:
         site = flight.site
         in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
-        if self._site_of_slot.setdefault(slot, site) is not site:
-            self._shared_slots.add(slot)
         if not site.has_answered:
             self.unresponsive[flight] = None
-        if self.finds_limits and site.is_plain:
-            most = self.limits.get(slot, inf)
-            if most > 1 and len(in_slot) >= min(site.concurrency.bound, most):
-                self._note_full(site, slot, self.limits[slot])
+        if self.finds_limits:
+            self._look_at_limit(site, slot, len(in_slot))
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
         if len(self.flights) > self._look_at:
@@ -326,6 +322,15 @@ class InFlight:
         """
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
+
+    def _look_at_limit(self, site: Site, slot: str, in_slot: int) -> None:
+        """Note which sites use a slot, and whether it has as many as it may have."""
+        if self._site_of_slot.setdefault(slot, site) is not site:
+            self._shared_slots.add(slot)
+        most = self.limits.get(slot, inf)
+        is_full = in_slot >= min(site.concurrency.bound, most)
+        if is_full and most > 1 and site.is_plain:
+            self._note_full(site, slot, self.limits[slot])
 
     def _note_full(self, site: Site, slot: str, most: float) -> None:
         """Let a site's limit know that as many requests are in flight as it allows."""
@@ -428,8 +433,9 @@ class InFlight:
         if not flights:
             del self._in_slots[slot]
             self.limits.pop(slot, None)
-            self._site_of_slot.pop(slot, None)
-            self._shared_slots.discard(slot)
+            if self.finds_limits:
+                self._site_of_slot.pop(slot, None)
+                self._shared_slots.discard(slot)
         for queue in self.queues:
             queue.slot_changed(slot, len(flights))
 

@@ -406,7 +406,8 @@ async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(
     warnings = [
         one.getMessage() for one in caplog.records if one.levelno == logging.WARNING
     ]
-    told, gone = (line for line in warnings if "refuses robots" in line)
+    about = [line for line in warnings if "refuses robots" in line]
+    told, gone = (line for line in about if not line.startswith("Lost "))
     assert told.startswith(f"{web.url}/page/ refuses robots: {answer.status} for ")
     assert "Identify your robot, contact the owner, or pay" in told
     assert gone.startswith(f"Gave up {web.url}/page/, which refuses robots: ")
