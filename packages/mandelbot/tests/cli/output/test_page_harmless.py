@@ -75,7 +75,7 @@ def test_without_scripts_the_files_can_be_read(browser, page, tmp_path):
         browser.show(path)
         assert not one(browser, "#tester").is_displayed()
         assert not one(browser, "#save").is_displayed()
-        assert "scrapy robots explain" in one(browser, "main noscript").text
+        assert "mandelbot explain" in one(browser, "main noscript").text
         assert one(browser, "#L2").is_displayed()
         assert not one(browser, ".walk").is_displayed()
         assert one(browser, ".kind summary").is_displayed()
