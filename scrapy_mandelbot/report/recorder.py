@@ -54,6 +54,7 @@ class Recorder:
         """Called with a site and the seconds between two requests to it."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
         self._subscribe(_WRITTEN)
+        self._crawl.events.subscribe(self._received_robots, events.ROBOTS_FETCHED)
         self._crawl.events.subscribe(self._tagged, events.TAGGED)
         self._crawl.events.subscribe(self._used, events.USAGE_READ)
 
@@ -92,7 +93,12 @@ class Recorder:
         site = values.get("site") or values["where"]
         write(self.record.get(site) or self._of(site), values, self._now)
 
-    # Called for each page, so without the table.
+    # Called for each site or page, so without the table.
+
+    def _received_robots(self, values: Values) -> None:
+        record = self.record.get(values["site"])
+        if record is not None:  # a page of it is wanted, not its robots.txt alone
+            record.received_robots(values["case"])
 
     def _tagged(self, values: Values) -> None:
         self._of(site_of(urlparse_cached(values["response"]))).tagged(values)
@@ -277,8 +283,8 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_FAILED: _sitemap_failed,
 }
 """How each event changes the record of its site."""
-# Likewise, for the report and the metrics: the table at the end does not show these
-# answers.
+# Likewise, for the report and the metrics: all that the table at the end needs of these
+# answers is whether one came.
 _OF_ROBOTS: dict[Event, Write] = {
     events.ROBOTS_FETCHED: _robots,
     events.ROBOTS_NOT_FETCHED: _robots,

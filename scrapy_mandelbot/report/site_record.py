@@ -125,7 +125,9 @@ class SiteRecord(Tally):
     retry_after: RetryAfterRecord | None = None
     robots: Sequence[RobotsRecord] = ()
     robots_seen: Mapping[str, int] = MappingProxyType({})
-    """Answers to /robots.txt, by case."""
+    """Answers to /robots.txt, by case, for the report and the metrics."""
+    has_robots = False
+    """Whether the site has answered a request for /robots.txt."""
     rules: Sequence[RuleRecord] = ()
     sitemaps: SitemapsRecord | None = None
     tags: TagsRecord | None = None
@@ -178,7 +180,7 @@ class SiteRecord(Tally):
         is_silent = not (
             self.pages or self.others or self.refusals.keys() - {"no answer"}
         )
-        if not _ANSWERED.isdisjoint(self.robots_seen):
+        if self.has_robots:
             return False  # its robots.txt has come, perhaps through another proxy
         return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
 
@@ -287,6 +289,11 @@ class SiteRecord(Tally):
             pause.is_given_up = True
 
     # Events: robots.txt, rules, sitemaps, tags, usage.
+
+    def received_robots(self, case: str) -> None:
+        """Remember whether an answer to /robots.txt came from the site."""
+        if case in _ANSWERED and not self.has_robots:
+            self.has_robots = True
 
     def answered_robots(self, answer: RobotsRecord) -> None:
         """Record an answer to /robots.txt."""

@@ -266,7 +266,7 @@ async def test_mandelbot_5xx_that_means_404_is_found_out(webs, kept, status):
     assert web.asked("/robots.txt") == 3
     assert web.asked(IMPOSSIBLE_PATH) == 1
     assert first.stats["mandelbot/robots/misreported_5xx"] == 1
-    told = f"{web.url}/robots.txt: {status}, said of every missing page"
+    told = f"Fetched {web.url}/robots.txt: {status}, said of every missing page"
     assert len(first.logged(told)) == 1
     assert second.logged(told) == []
 

@@ -45,10 +45,7 @@ class FarStorage(BlockingFeedStorage):
 class FedSpider(scrapy.Spider):
     name = "fed"
     called = 0
-
-    async def start(self):
-        for n in range(ITEMS):
-            yield scrapy.Request(f"data:,{n}", dont_filter=True)
+    start_urls = [f"data:,{n}" for n in range(ITEMS)]
 
     def parse(self, response):
         self.called += 1

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -143,6 +144,8 @@ async def test_what_start_yields_itself_is_sent_once_in_each_run(webs, folder):
     """
     web = webs()
     web.pages |= {f"/{number}": html() for number in range(49)}
+    slow = replace(html(), delay=20 * NEXT_TURNS)
+    web.pages["/5"] = slow  # under way at the death: the job still has it
     first = await run(DiesInStart, folder, [web.url + "/"])
     done_then = len(requests_of(first))
     assert done_then == 49
@@ -150,6 +153,8 @@ async def test_what_start_yields_itself_is_sent_once_in_each_run(webs, folder):
     second = await run_after(folder, DiesInStart, [web.url + "/"])
     called = requests_of(second)
     assert {f"{web.url}/{number}" for number in range(31, 49)} <= set(called)
+    assert f"{web.url}/5" not in first.crawler.spider.called_then
+    assert called[f"{web.url}/5"] == 1
     assert second.stats["mandelbot/job/passed_over"] > 0
     assert sum(called.values()) == 50
     assert len(web.hits) - before == sum(called.values())

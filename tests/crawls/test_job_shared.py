@@ -29,7 +29,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html, site
 
 from scrapy_mandelbot import SharedJobScheduler
-from scrapy_mandelbot.commands.job_verb import _FileJob, _RedisJob
+from scrapy_mandelbot.commands.job_verb import _FileJob, _ServerJob
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker as worker_module
 from scrapy_mandelbot.fleet.own_sites import OwnSites
@@ -700,7 +700,7 @@ async def test_pages_whose_callback_raised_come_back_when_they_are_requeued(
     """All of them, or those of one exception; each run before sends none of them."""
     web = tree(webs)
     keeps = {**settings, "MANDELBOT_JOB_OPTIONS": {"errors": "keep"}}
-    job: Any = partial(_RedisJob, f"{redis_server.url}#links")
+    job: Any = partial(_ServerJob, f"{redis_server.url}#links")
     if place == "file":
         keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
         job = partial(_FileJob, str(tmp_path))
@@ -751,7 +751,7 @@ async def test_a_run_that_ends_for_its_errors_loses_nothing(
         "CLOSESPIDER_ERRORCOUNT": 3,
         "CONCURRENT_REQUESTS": 1,
     }
-    job: Any = partial(_RedisJob, f"{redis_server.url}#links")
+    job: Any = partial(_ServerJob, f"{redis_server.url}#links")
     if place == "file":
         keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
         job = partial(_FileJob, str(tmp_path))
