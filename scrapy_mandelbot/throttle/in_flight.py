@@ -177,11 +177,14 @@ class InFlight:
         lost: Callable[[Flight], None],
         count: Callable[..., None],
         now: Callable[[], float],
+        limit_found: Callable[[Site, int], None],
     ) -> None:
         self._crawler = crawler
         self._lost = lost
         self._count = count
         self._now = now
+        # receives a site whose limit is news, and what the project allows
+        self._limit_found = limit_found
         self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
@@ -190,8 +193,6 @@ class InFlight:
         self._shared_slots: set[str] = set()  # those that have had another site since
         self.finds_limits = False
         """Whether it is found out how many requests each site bears at once."""
-        self.limit_found: Callable[[Site, int], None] = print
-        """Receives a site whose limit is news, and what the project allows."""
         self.limits = _SlotLimits(crawler)
         """Of the slots that have any, as it was when their second request was to go."""
         # What each was, and when it may go; not its flight, which would keep the
@@ -346,7 +347,7 @@ class InFlight:
         if in_flight < min(limit.bound, most):
             return
         if limit.full(answers, self._now(), int(most)):
-            self.limit_found(site, int(most))
+            self._limit_found(site, int(most))
 
     def _of_site(self, site: Site, slot: str) -> int:
         if slot in self._shared_slots:

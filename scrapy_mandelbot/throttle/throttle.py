@@ -81,8 +81,9 @@ class Throttle:
         # Without a next run, what was not refused twice is sent once more.
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
-        self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
-        self.in_flight.limit_found = self._limit_found
+        self.in_flight = InFlight(
+            crawler, self.ended, events_.count, clock.now, self._limit_found
+        )
         self._leases = Leases(store, self.timers, clock.now, self.update)
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
