@@ -199,7 +199,8 @@ class Crawl:
         if site.pacer.known_until > self.now() or self.is_for_a_person(request):
             return False
         rules = None
-        if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
+        obeys = self.config.obeys_pace_of(site.name)
+        if obeys and not request.meta.get("dont_obey_robotstxt"):
             rules = self.fetchers.of(request).known(site.name)
         # not known yet, or nothing could be asked
         if rules is None or rules.parser is None:

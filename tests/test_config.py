@@ -287,6 +287,47 @@ def test_a_delay_for_all_hosts_of_a_domain(site, delay):
     assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
 
 
+@pytest.mark.parametrize("mode", ["Obey", "", "OBEY", "auto", True, None])
+def test_a_mode_in_place_of_a_delay_is_one_of_two(mode):
+    """The wrong one is named, with what it takes in one line."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_CRAWL_DELAYS={"example.com": mode})
+    assert str(error.value) == (
+        f"MANDELBOT_CRAWL_DELAYS['example.com'] = {mode!r}: it takes a number of"
+        " seconds, 0 or more, or 'obey' or 'manual'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("site", "by_default", "with_obey"),
+    [
+        ("https://other.example", False, True),
+        ("https://obeyed.example", True, True),
+        ("https://www.obeyed.example", False, True),
+        ("https://manual.example", False, False),
+        ("https://www.domain.example", True, True),
+        ("https://shop.domain.example", False, True),  # its delay replaces the file's
+    ],
+)
+def test_the_crawl_delay_of_some_sites_is_obeyed(site, by_default, with_obey):
+    """By the most specific entry; else MANDELBOT_PACE decides."""
+    delays = {
+        "obeyed.example": "obey",
+        "manual.example": "manual",
+        ".domain.example": "obey",
+        "shop.domain.example": 5,
+    }
+    settings = {"ROBOTSTXT_OBEY": True, "MANDELBOT_CRAWL_DELAYS": delays}
+    assert config(**settings).obeys_pace_of(site) is by_default
+    assert config(**settings, MANDELBOT_PACE="obey").obeys_pace_of(site) is with_obey
+    assert not config(
+        MANDELBOT_CRAWL_DELAYS=delays, ROBOTSTXT_OBEY=False
+    ).obeys_pace_of(site)
+    of_shop = config(**settings).configured_delay("https://shop.domain.example")
+    assert of_shop == 5
+    assert config(**settings).configured_delay("https://obeyed.example") is None
+
+
 def test_files_are_obeyed_where_robots_txt_is():
     """MANDELBOT_PACE = "obey" is for rules that are asked for."""
     assert config(ROBOTSTXT_OBEY=True, MANDELBOT_PACE="obey").obeys_pace

@@ -100,7 +100,7 @@ class Config:
     recovers: bool = _setting(
         'MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True
     )
-    crawl_delays: dict[str, float] = _setting(
+    crawl_delays: dict[str, float | str] = _setting(
         "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
     )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
@@ -252,7 +252,10 @@ class Config:
 
     @property
     def obeys_pace(self) -> bool:
-        """Whether the crawl obeys the crawl delays of robots.txt files."""
+        """Whether the crawl obeys the crawl delays of robots.txt files.
+
+        `obeys_pace_of` knows the sites for which the project sets something else.
+        """
         return self.obey and self.pace == "obey"
 
     @property
@@ -272,8 +275,22 @@ class Config:
         return self.private_hosts or not leads_inside(site, url)
 
     def configured_delay(self, site: str) -> float | None:
-        """Return the delay in MANDELBOT_CRAWL_DELAYS for a site, in seconds."""
-        return value_for(site, self.crawl_delays)
+        """Return the seconds in MANDELBOT_CRAWL_DELAYS for a site.
+
+        None: it has no entry, or one that names a mode of MANDELBOT_PACE.
+        """
+        value = value_for(site, self.crawl_delays)
+        return None if isinstance(value, str) else value
+
+    def obeys_pace_of(self, site: str) -> bool:
+        """Return whether the crawl delay of a site's robots.txt is obeyed.
+
+        A manual delay still replaces it.
+        """
+        mode = value_for(site, self.crawl_delays) if self.crawl_delays else None
+        if not isinstance(mode, str):
+            mode = self.pace
+        return self.obey and mode == "obey"
 
 
 _SETTINGS: dict[str, Setting] = {

@@ -179,22 +179,37 @@ def sign_agent_url(value: Any) -> str:
 _DELAYS = (
     'seconds by host or site, such as {"example.com": 5, "https://shop.example.com":'
     ' 0.5}; a domain with all its hosts is ".example.com", and its hosts without itself'
-    ' are "*.example.com"'
+    ' are "*.example.com"; "obey" and "manual" in place of seconds mean the same as in'
+    " MANDELBOT_PACE"
 )
 
 
-def crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``), host and domain."""
+def crawl_delays(name: str, value: object) -> dict[str, float | str]:
+    """Return seconds or a mode of MANDELBOT_PACE, by site, host and domain.
+
+    A site is written as ``https://example.com``.
+    """
     read = _as_mapping(value)
     if read is None:
         raise SettingsError(name, value, _DELAYS)
-    for key, delay in read.items():
-        if isinstance(delay, bool):
-            raise SettingsError(f"{name}[{key!r}]", delay, _DELAYS)
     return {
-        _place(name, key): seconds(f"{name}[{key!r}]", delay)
+        _place(name, key): _seconds_or_mode(f"{name}[{key!r}]", delay)
         for key, delay in read.items()
     }
+
+
+def _seconds_or_mode(name: str, value: Any) -> float | str:
+    if isinstance(value, str) and value in PACE_MODES:
+        return value
+    if isinstance(value, bool):
+        raise SettingsError(name, value, _DELAY)
+    try:
+        return seconds(name, value)
+    except SettingsError:
+        raise SettingsError(name, value, _DELAY) from None
+
+
+_DELAY = "a number of seconds, 0 or more, or 'obey' or 'manual'"
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
