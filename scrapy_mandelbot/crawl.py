@@ -19,6 +19,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
@@ -113,6 +114,8 @@ class Crawl:
             crawler, self.config, self.store, self.clock, self.events
         )
         self.throttle.health_check.forbids = self.forbids
+        if self.throttle.budgets is not None:
+            self.throttle.budgets.uncounted.add(CITED)
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self._connect(self.fetcher)

@@ -25,6 +25,7 @@ from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
+from scrapy_mandelbot.job.site_budgets import StoredBudgets
 from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
@@ -161,6 +162,9 @@ class Job(RunningJob):
         """Restore what is stored beside requests; `load` adds a line to the queue."""
         self._load_line = load
         self.sites.restore(self.storage)
+        budgets = self._crawl.throttle.budgets
+        if budgets is not None:
+            StoredBudgets(self, budgets, self.storage.unacked).restore()
         self.cookie_watch = watch_cookies(self._crawler)
         if self.cookie_watch is not None:
             self._cookies = JobCookies(self, self.cookie_watch)

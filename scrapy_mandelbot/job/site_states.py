@@ -14,6 +14,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness.budget import EXEMPT
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.scheduling.round_robin import PAST_PAUSES, QueueParts
 
@@ -91,7 +92,7 @@ def site_of_line(name: str) -> str:
 def section_of_line(name: str) -> str:
     """Return the section with which a line was set aside; empty: it was not."""
     section = QueueParts.of(name).section
-    return "" if section == PAST_PAUSES else section
+    return "" if section in {PAST_PAUSES, EXEMPT} else section
 
 
 # state: when it was last written, in seconds since the epoch

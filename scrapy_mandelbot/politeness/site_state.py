@@ -25,6 +25,7 @@ from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.budget import Budget
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
@@ -41,6 +42,9 @@ def _nothing() -> None:
 
 class Site:
     """What is known of one site. ``now`` is in seconds since the epoch."""
+
+    budget: Budget | None = None
+    """What the project takes of it at the most; only a `SiteWithBudget` has one."""
 
     __slots__ = (
         "__weakref__",
@@ -211,6 +215,10 @@ class Site:
         if self.held_until > now or self.pacer.shut_since is not None:
             return True
         return not self.pause.is_passable
+
+    def takes_no_more(self, section: str = "") -> bool:
+        """Return whether this run requests no more of a site, or of a section."""
+        return self.pause.is_given_up or self.faults.is_hopeless(section)
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.

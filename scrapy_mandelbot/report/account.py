@@ -55,6 +55,7 @@ _ONE_AND_MORE = {
     ),
     End.WAITED: ("that waited too long",),
     End.ERROR: ("ended by an error in the project",),
+    End.BUDGET: ("above the budget of its site", "above the budget of their site"),
     End.LEFT: ("left in the queue",),
 }
 HOW_RUNS_END = {
@@ -62,6 +63,7 @@ HOW_RUNS_END = {
     "not finished": ("Running", ""),
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
     "sites_paused": ("Stopped", "only paused sites are left"),
+    "budget_reached": ("Finished", "within MANDELBOT_SITE_BUDGET"),
     "job_set_aside": (
         "Finished",
         "but for requests set aside, which `scrapy robots job` lists",

@@ -10,6 +10,7 @@ from mandelbot.answers.outcome import PAUSE_STATUSES, OutcomePolicy
 from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_mandelbot.politeness.budget import BudgetLimits
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.settings import values as v
@@ -102,6 +103,18 @@ class Config:
     )
     crawl_delays: dict[str, float | str] = _setting(
         "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
+    )
+    budget_pages: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["pages"]', v.or_none(v.count(1))
+    )
+    budget_bytes: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["bytes"]', v.or_none(v.count(1))
+    )
+    budget_seconds: float | None = _setting(
+        'MANDELBOT_SITE_BUDGET["seconds"]', v.or_none(v.seconds_above_zero)
+    )
+    budget_sites: dict[str, dict[str, Any]] = _setting(
+        'MANDELBOT_SITE_BUDGET["sites"]', v.site_budgets, {}
     )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
     pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
@@ -249,6 +262,26 @@ class Config:
         if self.pause_idle == "auto":
             return self.inner_scheduler is not None
         return self.pause_idle == "signal"
+
+    @property
+    def has_budgets(self) -> bool:
+        """Whether any site has a budget."""
+        return self._general_budget != BudgetLimits() or bool(self.budget_sites)
+
+    @property
+    def _general_budget(self) -> BudgetLimits:
+        return BudgetLimits(self.budget_pages, self.budget_bytes, self.budget_seconds)
+
+    def budget_of(self, site: str) -> BudgetLimits | None:
+        """Return the most that is taken of a site; None: as much as there is.
+
+        What the entry of a site does not name is as for all sites.
+        """
+        limits = self._general_budget
+        own = value_for(site, self.budget_sites)
+        if own is not None:
+            limits = limits._replace(**own)
+        return None if limits == BudgetLimits() else limits
 
     @property
     def obeys_pace(self) -> bool:

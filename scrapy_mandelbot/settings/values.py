@@ -246,6 +246,32 @@ def _place(key: Any) -> str:
     return site if is_site else front + site.removeprefix("http://")
 
 
+_BUDGETS = (
+    'budgets by host or site, such as {"example.com": {"pages": 10}}; a domain with all'
+    ' its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+)
+
+
+def site_budgets(name: str, value: object) -> dict[str, dict[str, Any]]:
+    """Return pages, bytes and seconds by site, host and domain; None lifts a limit."""
+    read = _as_mapping(value)
+    if read is None:
+        raise SettingsError(name, value, _BUDGETS)
+    return {
+        _place(name, key): _site_budget(f"{name}[{key!r}]", budget)
+        for key, budget in read.items()
+    }
+
+
+def _site_budget(name: str, value: object) -> dict[str, Any]:
+    if value is None:
+        raise SettingsError(name, value, f"a dict with any of {_keys_text(_LIMITS)}")
+    return {
+        key: or_none(_LIMITS[key])(f"{name}[{key!r}]", limit)
+        for key, limit in options(name, value, _LIMITS).items()
+    }
+
+
 @_reader("True or False")
 def flag(value: Any) -> bool:
     """Return True or False."""
@@ -541,14 +567,26 @@ def key_name(name: str, value: object) -> str:
     return value
 
 
+_LIMITS: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(1),
+    "bytes": count(1),
+    "seconds": seconds_above_zero,
+}
+"""The limits of a budget, with their readers."""
+
+
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict or its JSON; the values are not checked here."""
     read = _as_mapping({} if value is None else value)
     unknown = [_unknown_key(key, keys) for key in read or () if key not in keys]
     if read is None or unknown:
-        takes = f"a dict with any of {', '.join(map(repr, keys))}"
+        takes = f"a dict with any of {_keys_text(keys)}"
         raise SettingsError(name, value, ", not ".join([takes, *unknown]))
     return read
+
+
+def _keys_text(keys: Iterable[str]) -> str:
+    return ", ".join(map(repr, keys))
 
 
 def _unknown_key(key: object, keys: Iterable[str]) -> str:
