@@ -1,10 +1,12 @@
-"""MANDELBOT_SITE_BUDGET: a quota for each site, and a second stage with a larger one."""
+"""MANDELBOT_SITE_BUDGET: a quota for each site, and a second stage with a larger
+one.
+"""
 
 from __future__ import annotations
 
 import pytest
 import scrapy
-from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -101,9 +103,8 @@ async def test_refused_pages_do_not_use_it_up(webs):
 async def test_bytes_may_be_exceeded_by_what_is_in_flight(webs):
     """One at a time: by one page."""
     web = site(webs, 20)
-    for path, answer in web.pages.items():
-        if path.startswith("/page"):
-            web.pages[path] = Answer(b"x" * 1000)
+    paths = [path for path in web.pages if path.startswith("/page")]
+    web.pages.update(dict.fromkeys(paths, Answer(b"x" * 1000)))
     settings = {**budget(bytes=3500), "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
     web.pages["/"] = Answer(web.pages["/"].body)
     start = len(web.pages["/"].body)
