@@ -180,6 +180,9 @@ class IdlePolicy:
             self._continue()
             return
         shut, given_up = self._manual_control.count_shut()
+        left_over = engine.scheduler_left_over(self._crawler)
+        shut += left_over
+        given_up += left_over
         if not self._only_waits(held, shut):
             self._continue()
             return
@@ -215,12 +218,14 @@ class IdlePolicy:
 
     def _why_the_rest_is_left(self) -> str:
         """Return the finish reason; budgets are one if nothing else holds requests."""
-        has_more = any(
-            site.budget is None or not site.budget.is_reached
+        if self._throttle.budgets is None:
+            return SITES_PAUSED
+        are_budgets = all(
+            site.budget is not None and site.budget.is_reached
             for queue in self._throttle.in_flight.queues
             for site, _, _ in queue.sub_queues()
         )
-        return SITES_PAUSED if has_more else BUDGET_REACHED
+        return BUDGET_REACHED if are_budgets else SITES_PAUSED
 
     def _continue(self) -> None:
         """Note that the crawl does more than wait."""
