@@ -115,7 +115,7 @@ class Crawl:
         )
         self.throttle.health_check.forbids = self.forbids
         if self.throttle.budgets is not None:
-            self.throttle.budgets.uncounted.add(CITED)
+            self.throttle.budgets.sitemap_key = CITED
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self._connect(self.fetcher)

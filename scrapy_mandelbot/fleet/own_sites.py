@@ -172,7 +172,7 @@ class OwnSites:
         return handover_of(site, now, self.server_time, least, unsettled)
 
     def _take_budget(self, name: str, state: bytes) -> None:
-        """Go on with what previous owners of a site have used up of its budget."""
+        """Continue with what previous owners of a site have used up of its budget."""
         budgets = self._crawl.throttle.budgets
         if budgets is None:
             return

@@ -58,7 +58,7 @@ class StoredBudgets:
         job.before_commits(self._store)
 
     def restore(self) -> None:
-        """Go on with what the previous runs have used up."""
+        """Continue with what the previous runs have used up."""
         for name, value in self._job.kept(IN_JOB).items():
             stored = read_budget(value)
             if stored is not None:

@@ -17,9 +17,7 @@ from scrapy_mandelbot.politeness.site_state import Site
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
-EXEMPT_KEY = "dont_obey_budget"
-"""Meta key of a request that neither counts nor waits for a budget."""
-EXEMPT = f"/ {EXEMPT_KEY}"
+EXEMPT = "/ dont_obey_budget"
 """In place of a section's path: these requests neither count nor wait for a budget."""
 _FULL = Decision(Wait.BUDGET, inf)
 
@@ -92,6 +90,19 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"<Budget: {self.pages} pages, {self.bytes} bytes of {self.limits}>"
+
+    def as_text(self) -> str:
+        """Return the pages and bytes of those that are limited."""
+        parts = []
+        for name, used, most in (
+            ("pages", self.pages, self.limits.pages),
+            ("bytes", self.bytes, self.limits.bytes),
+        ):
+            if most is not None:
+                parts.append(f"{used:,} of {most:,} {name}")
+        if self.is_over_time:
+            parts.append(f"{self.limits.seconds:g} s are over")
+        return ", ".join(parts)
 
     @property
     def is_reached(self) -> bool:

@@ -28,6 +28,7 @@ class Reason(Enum):
     ROBOTS_TXT = "robots.txt pending"
     RECOVERING = "recovering"
     PACE = "pace"
+    BUDGET = "budget reached"
     SLOT_FULL = "slot full"
     ASKED = "asked"
     NEXT = "next"
@@ -45,6 +46,7 @@ SHUT = frozenset(
         Reason.VISIT_TIME,
         Reason.SECTION,
         Reason.PAGE,
+        Reason.BUDGET,
     }
 )
 """Reasons for which nothing is sent to a site now, however much room the crawl has."""

@@ -104,18 +104,6 @@ class Config:
     crawl_delays: dict[str, float | str] = _setting(
         "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
     )
-    budget_pages: int | None = _setting(
-        'MANDELBOT_SITE_BUDGET["pages"]', v.or_none(v.count(1))
-    )
-    budget_bytes: int | None = _setting(
-        'MANDELBOT_SITE_BUDGET["bytes"]', v.or_none(v.count(1))
-    )
-    budget_seconds: float | None = _setting(
-        'MANDELBOT_SITE_BUDGET["seconds"]', v.or_none(v.seconds_above_zero)
-    )
-    budget_sites: dict[str, dict[str, Any]] = _setting(
-        'MANDELBOT_SITE_BUDGET["sites"]', v.site_budgets, {}
-    )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
     pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
     pace_crawl_delay: str = _setting(
@@ -129,6 +117,18 @@ class Config:
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
+    )
+    budget_pages: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["pages"]', v.or_none(v.count(1))
+    )
+    budget_bytes: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["bytes"]', v.or_none(v.count(1))
+    )
+    budget_seconds: float | None = _setting(
+        'MANDELBOT_SITE_BUDGET["seconds"]', v.or_none(v.seconds_above_zero)
+    )
+    budget_sites: dict[str, dict[str, Any]] = _setting(
+        'MANDELBOT_SITE_BUDGET["sites"]', v.site_budgets, {}
     )
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",

@@ -193,7 +193,7 @@ def crawl_delays(name: str, value: object) -> dict[str, float | str]:
     if read is None:
         raise SettingsError(name, value, _DELAYS)
     return {
-        _place(name, key): _seconds_or_mode(f"{name}[{key!r}]", delay)
+        _reader(_DELAYS)(_place)(name, key): _seconds_or_mode(f"{name}[{key!r}]", delay)
         for key, delay in read.items()
     }
 
@@ -222,7 +222,6 @@ def _as_mapping(value: object) -> Mapping[str, object] | None:
     return value if isinstance(value, Mapping) else None
 
 
-@_reader(_DELAYS)
 def _place(key: Any) -> str:
     """Return the site, host or domain as :func:`value_for` looks it up.
 
@@ -258,7 +257,7 @@ def site_budgets(name: str, value: object) -> dict[str, dict[str, Any]]:
     if read is None:
         raise SettingsError(name, value, _BUDGETS)
     return {
-        _place(name, key): _site_budget(f"{name}[{key!r}]", budget)
+        _reader(_BUDGETS)(_place)(name, key): _site_budget(f"{name}[{key!r}]", budget)
         for key, budget in read.items()
     }
 

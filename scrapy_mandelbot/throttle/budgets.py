@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.budget import (
-    EXEMPT_KEY,
-    Budget,
-    SiteWithBudget,
-    Spent,
-)
+from scrapy_mandelbot.politeness.budget import Budget, SiteWithBudget, Spent
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
@@ -37,8 +33,8 @@ _SUCCESSES = range(200, 300)
 class Budgets:
     """Counts what the crawl takes of each site that has a budget.
 
-    They are kept for the whole run, however many sites there are: a site that is
-    forgotten meanwhile goes on with what it has used up.
+    They are kept for the whole run, however many sites there are, a few hundred bytes
+    each: a site that is forgotten meanwhile returns with what it has used up.
     """
 
     def __init__(  # noqa: PLR0913 -- what it needs of its crawl
@@ -63,8 +59,8 @@ class Budgets:
         self._changed: set[str] = set()
         """Sites whose budgets a job has not stored as they are now."""
         self._sites = sites
-        self.uncounted = {EXEMPT_KEY}
-        """Meta keys of requests that are no pages, whatever is answered."""
+        self.sitemap_key = ""
+        """The meta key of requests for sitemaps, which are no pages."""
         events_.subscribe(self._site_paused, *_STOPS)
 
     def site(self, *arguments: Any) -> SiteWithBudget:
@@ -94,7 +90,7 @@ class Budgets:
         """Count a request that the queue hands out."""
         site = flight.site
         budget = site.budget
-        if budget is None or not self.uncounted.isdisjoint(flight.request.meta):
+        if budget is None or not self._counts(flight.request):
             return
         if not site.is_shut(now):
             self._timers.set(site, budget.run(now))
@@ -107,12 +103,12 @@ class Budgets:
         budget = flight.site.budget
         if budget is None or not flight.is_from_queue or flight in budget.flights:
             return False
-        return budget.is_reached and EXEMPT_KEY not in flight.request.meta
+        return budget.is_reached and not flight.request.meta.get("dont_obey_budget")
 
     def answered(self, flight: Flight, response: Response) -> None:
         """Count an answer that is handed on, before its request ends."""
         budget = flight.site.budget
-        if budget is None or not self.uncounted.isdisjoint(flight.request.meta):
+        if budget is None or not self._counts(flight.request):
             return
         is_cached = "cached" in response.flags
         budget.answered(
@@ -124,10 +120,14 @@ class Budgets:
         if budget.is_reached:
             self._reach(flight.site, budget)
 
+    def _counts(self, request: Request) -> bool:
+        meta = request.meta
+        return self.sitemap_key not in meta and not meta.get("dont_obey_budget")
+
     # Called by a job.
 
     def restore(self, name: str, spent: Spent) -> None:
-        """Go on with what previous runs, or another worker, have used up."""
+        """Continue with what previous runs, or another worker, have used up."""
         limits = self._config.budget_of(name)
         if limits is None:
             return
@@ -143,7 +143,7 @@ class Budgets:
             self._sites.note_trouble(self._sites.of(name))
 
     def forget(self, name: str) -> None:
-        """Forget what a site has used up: another worker goes on with it."""
+        """Forget what a site has used up: another worker has it now."""
         self._all.pop(name, None)
 
     def take_changes(self, unsettled: Container[Any]) -> dict[str, tuple[Spent, bool]]:
