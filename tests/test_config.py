@@ -342,8 +342,8 @@ WRONG_BUDGETS = [
     (
         {"example.com": {"page": 1}},
         (
-            "['example.com'] = {'page': 1}: it takes a dict with any of 'pages', 'bytes',"
-            " 'seconds', not 'page' (did you mean 'pages'?)"
+            "['example.com'] = {'page': 1}: it takes a dict with any of 'pages',"
+            " 'bytes', 'seconds', not 'page' (did you mean 'pages'?)"
         ),
     ),
     (
