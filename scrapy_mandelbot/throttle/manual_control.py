@@ -64,6 +64,19 @@ class ManualControl:
                 delayed[site] -= pages
         return shut, given_up
 
+    def count_above_budget(self) -> int:
+        """Return how many queued requests wait for a larger budget of their site."""
+        if self._throttle.budgets is None:
+            return 0
+        queues = self._throttle.in_flight.queues
+        return sum(
+            count
+            for site, _, count in chain.from_iterable(
+                one.sub_queues() for one in queues
+            )
+            if site.budget is not None and site.budget.is_reached
+        )
+
     def waiting(self) -> set[Site]:
         """Return the sites of queued requests that may be sent in this run."""
         queues = self._throttle.in_flight.queues

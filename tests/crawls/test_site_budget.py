@@ -10,6 +10,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from jobs import SPIDER
 from webs import Answer, Closed, site
 
+from scrapy_mandelbot.report.recorder import Recorder
+
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 IN_MEMORY = {"MANDELBOT_STORE": "memory"}
@@ -155,13 +157,21 @@ async def test_a_job_keeps_what_is_above_for_a_second_stage(webs, tmp_path, most
     other = site(webs, 5, "127.0.0.2")
     starts = [web.url + "/", other.url + "/"]
     job = {"JOBDIR": str(tmp_path)}
+    job["MANDELBOT_EXIT_STATUS"] = "left"  # what a budget keeps back is no failure
     first = await crawl(LinksSpider, {**budget(pages=most), **job}, start_urls=starts)
+    (verdict,) = first.logged("Finished after")
+    assert "(within MANDELBOT_SITE_BUDGET)" in verdict
+    assert verdict.endswith(" wait. Raise MANDELBOT_SITE_BUDGET to continue.")
     assert len(pages(web)) == most
     assert len(pages(other)) == min(6, most)
     assert first.stats["finish_reason"] == "budget_reached"
     assert first.logged(f"{web.url} has reached its budget")[0].endswith(
         "kept in the job)"
     )
+    record = Recorder.of(first.crawler).record
+    assert record.get(web.url).state() == "budget reached"
+    whole = "budget reached" if most == 1 else "well"
+    assert record.get(other.url).state() == whole
     assert "mandelbot/budget/dropped" not in first.stats
 
     same = await crawl(LinksSpider, {**budget(pages=most), **job}, start_urls=starts)
