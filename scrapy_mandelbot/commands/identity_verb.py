@@ -135,7 +135,7 @@ def _left_of(text: str, invocation: ProjectInvocation) -> str:
     return ""
 
 
-def identity_check(invocation: ProjectInvocation) -> Result:
+def check_directory(invocation: ProjectInvocation) -> Result:
     """Check a directory as it is served."""
     url = invocation.opts.url
     if not urlsplit(url).path.strip("/"):
@@ -296,7 +296,7 @@ _OBEYS = "It obeys the Crawl-delay, Request-rate and Visit-time of your robots.t
 def identity_page(invocation: ProjectInvocation) -> Result:
     """Write the page about the robot for owners of sites, from the project's settings.
 
-    Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
+    Source: draft-illyes-webbotauth-cbcp-00 (21 April 2026), sections 2.2, 2.5 and 2.6.
     """
     agent = invocation.user_agent
     name = _named(agent)
