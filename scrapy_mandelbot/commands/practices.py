@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
@@ -32,6 +33,7 @@ _ADDON = "scrapy_mandelbot.Addon"
 _CACHE = "scrapy.extensions.httpcache.RFC2616Policy"
 _ROBOTS_TXT = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _RANGES = "client-ranges"
+_MEMBERS = ("formatVersion", "synctoken", "creationTime", "prefixes")
 _OK = 200
 _URL = re.compile(r"https?://[^\s;,)]+")
 
@@ -258,15 +260,35 @@ class _Links(HTMLParser):
 
 
 def _wrong_ranges(body: bytes) -> str:
-    """Return what a list of ranges lacks; ``""``: nothing.
+    """Return what is wrong with a list of networks; ``""``: nothing.
 
-    Source: draft-illyes-aipref-jafar: ``{"creationTime": ..., "prefixes":
-    [{"ipv4Prefix": ...}]}``.
+    Source: draft-illyes-webbotauth-jafar-00 (21 April 2026), "Top-Level Object
+    Definition".
     """
     try:
-        prefixes = json.loads(body)["prefixes"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        prefixes = None
-    if isinstance(prefixes, list) and prefixes:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    if not isinstance(found, dict):
+        return "it is not a JSON object"
+    missing = [name for name in _MEMBERS if name not in found]
+    if missing:
+        return f"it has no {' and no '.join(missing)}"
+    prefixes = found["prefixes"]
+    if isinstance(prefixes, list) and any(map(_is_prefix, prefixes)):
         return ""
     return 'it has no networks, as {"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}]}'
+
+
+def _is_prefix(value: object) -> bool:
+    """Whether it has a network of one of the two kinds."""
+    if not isinstance(value, dict):
+        return False
+    given = [value[name] for name in ("ipv4Prefix", "ipv6Prefix") if name in value]
+    if len(given) != 1:
+        return False
+    try:
+        ip_network(given[0])
+    except ValueError:
+        return False
+    return True

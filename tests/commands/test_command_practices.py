@@ -12,7 +12,10 @@ from test_command_page import EVERY, fields_of, told_of
 from webs import Answer
 
 PAGE = Path(__file__).parents[2] / "docs" / "best_practices.rst"
-RANGES = b'{"creationTime": "2026-11-28T00:00:00Z", "prefixes": [%s]}'
+RANGES = (
+    b'{"formatVersion": "1.0", "synctoken": "1", "creationTime": "2026-11-28T00:00:00Z"'
+    b', "prefixes": [%s]}'
+)
 NETWORK = b'{"ipv4Prefix": "192.0.2.0/24"}'
 ADDON = ("-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}')
 CACHE = (
@@ -105,8 +108,8 @@ async def test_a_project_can_keep_all_six(robots_later, site):
         ),
         ({"/addresses.json": Answer(b"gone", status=404)}, [5], "status is 404"),
         ({"/addresses.json": Answer(RANGES % b"")}, [5], "no networks"),
-        ({"/addresses.json": Answer(b"[" * 100_000)}, [5], "no networks"),
-        ({"/addresses.json": Answer(b"\xff\x00")}, [5], "no networks"),
+        ({"/addresses.json": Answer(b"[" * 100_000)}, [5], "not JSON"),
+        ({"/addresses.json": Answer(b"\xff\x00")}, [5], "not JSON"),
     ],
     ids=["no page", "no link", "no words", "no list", "empty", "deep", "no text"],
 )
@@ -117,6 +120,42 @@ async def test_the_page_and_the_list_must_be_there(
     run = await checked(robots_later, *ADDON, *CACHE, *agent_of(site))
     assert [number for number, kept in kept_in(run).items() if not kept] == numbers
     assert reason in practice(run, numbers[0])["reason"]
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"[]", "not a JSON object"),
+        (b'{"prefixes": []}', "no formatVersion and no synctoken and no creationTime"),
+        (RANGES % b'{"ipv4Prefix": "here"}', "no networks"),
+        (RANGES % b'{"ipv4Prefix": "192.0.2.0/24", "ipv6Prefix": "2001:db8::/32"}', ""),
+        (RANGES % b"1, null, []", "no networks"),
+    ],
+)
+async def test_a_list_has_what_its_draft_requires(robots_later, site, body, reason):
+    site.pages["/addresses.json"] = Answer(body)
+    run = await checked(robots_later, *ADDON, *agent_of(site))
+    assert not practice(run, 5)["is_kept"]
+    assert reason in practice(run, 5)["reason"]
+
+
+@ensureDeferred
+async def test_the_files_that_the_verb_writes_pass(
+    robots, robots_later, site, tmp_path
+):
+    """Both, when they are served."""
+    agent = agent_of(site)
+    networks = ("--address", "192.0.2.0/24", "--address", "2001:db8::/32")
+    made = robots("identity", "page", "--output", "index.html", *networks, *agent)
+    assert made.returncode == 0, made.stderr
+    site.pages["/bot"] = Answer((tmp_path / "index.html").read_bytes())
+    listed = (tmp_path / "addresses.json").read_bytes()
+    site.pages["/addresses.json"] = Answer(listed)
+    run = await checked(robots_later, *ADDON, *agent)
+    assert practice(run, 5)["is_kept"]
+    assert practice(run, 6)["is_kept"]
+    assert json.loads(listed)["creationTime"].endswith("Z")
 
 
 @ensureDeferred
