@@ -15,8 +15,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
-from mandelbot.cli.invocation import Result
-from mandelbot.cli.output import joined
+from mandelbot.cli import Result, joined
 from mandelbot.formatting import shown
 from scrapy import Spider
 from scrapy.utils.misc import load_object
@@ -25,7 +24,7 @@ from scrapy_mandelbot.settings.checks import Project, identity_lack
 from scrapy_mandelbot.settings.config import Config
 
 if TYPE_CHECKING:
-    from mandelbot.cli.fetch import Fetched
+    from mandelbot.cli import Fetched
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
 
