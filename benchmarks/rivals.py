@@ -31,18 +31,22 @@ that the site had to send, requests at once at the site, and seconds. A crawl th
 not end in three minutes is ended, and its seconds are marked with ``+``. Seconds are
 those of a machine that may have other work: compare lines of one row.
 
+Exits with 1 if this package did not get all pages of each site. ``--table`` writes
+docs/rivals.csv, which docs/compare.rst shows.
+
 scrapy-redis and Crawlee come from the package index, each in a separate environment
 that is kept in ``~/.cache/scrapy-mandelbot/rivals``; Redis is Debian's.
 
 Usage::
 
-    python benchmarks/rivals.py [--only NAME] [SITE ...]
+    python benchmarks/rivals.py [--table] [--only NAME] [SITE ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import csv
 import json
 import os
 import subprocess
@@ -59,6 +63,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
 KEPT = CACHE / "scrapy-mandelbot" / "rivals"
 LONGEST = 180  # seconds of a crawl
+TABLE = Path(__file__).parents[1] / "docs" / "rivals.csv"
 NOTES = "pages.txt"
 """The URL of each page that a crawl got, a line each: it outlasts a killed process."""
 
@@ -102,6 +107,7 @@ if __name__ == "__main__":
 
 CRAWLEE = """
 import asyncio
+import csv
 import json
 import logging
 import sys
@@ -364,8 +370,50 @@ async def run(folder: Path, command: list[str], kill_at: int | None) -> bool:
     return True
 
 
-async def crawl(site_name: str, name: str, redis_url: str) -> str:
-    """Crawl a site; return a line of the table."""
+class Row(NamedTuple):
+    """What became of one crawl of one site.
+
+    Attributes:
+        got: different pages, of ``there_are``; ``again``: pages that came once more.
+        refused: refusals that the site had to send.
+        at_once: requests that the site had at once, at the most.
+        seconds: from the start of the process to its end; of both runs of ``kill``.
+        has_ended: False where it was ended after `LONGEST` seconds.
+    """
+
+    site: str
+    crawl: str
+    got: int
+    there_are: int
+    again: int
+    refused: int
+    at_once: int
+    seconds: float
+    has_ended: bool
+
+    def line(self) -> str:
+        """Return it for a terminal."""
+        mark = "" if self.has_ended else "+"
+        return (
+            f"{self.site:8} {self.crawl:20} {self.got:4}/{self.there_are:<4}"
+            f" {self.again:5} {self.refused:8} {self.at_once:7}"
+            f" {self.seconds:8.1f}{mark}"
+        )
+
+    def cell(self) -> str:
+        """Return it for a table with a column for each site."""
+        parts = [f"{self.got} of {self.there_are}"]
+        if self.again:
+            parts.append(f"{self.again} twice")
+        if self.refused:
+            parts.append(f"{self.refused} refusals")
+        more_than = "" if self.has_ended else "more than "
+        parts.append(f"{more_than}{self.seconds:.0f} s")
+        return ", ".join(parts)
+
+
+async def crawl(site_name: str, name: str, redis_url: str) -> Row:
+    """Crawl a site."""
     site = SITES[site_name]()
     way = CRAWLS[name]
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
@@ -396,13 +444,28 @@ async def crawl(site_name: str, name: str, redis_url: str) -> str:
         seconds = monotonic() - began
         pages = pages_of(folder)
     server.close()
-    different = len(set(pages))
-    mark = "" if has_ended else "+"
-    return (
-        f"{site_name:8} {name:20} {different:4}/{site.pages:<4}"
-        f" {len(pages) - different:5} {site.refused:8} {site.most_inside:7}"
-        f" {seconds:8.1f}{mark}"
+    got = len(set(pages))
+    return Row(
+        site_name,
+        name,
+        got,
+        site.pages,
+        len(pages) - got,
+        site.refused,
+        site.most_inside,
+        seconds,
+        has_ended,
     )
+
+
+def write_table(rows: list[Row]) -> None:
+    """Write docs/rivals.csv: a line for each crawl, a column for each site."""
+    with TABLE.open("w", newline="", encoding="utf-8") as file:
+        written = csv.writer(file, lineterminator="\n")
+        written.writerow(["crawl", *SITES])
+        for name in CRAWLS:
+            cells = {one.site: one.cell() for one in rows if one.crawl == name}
+            written.writerow([name, *(cells[site] for site in SITES)])
 
 
 def versions() -> str:
@@ -422,14 +485,23 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("site", nargs="*", choices=[*SITES, []])
     parser.add_argument("--only", choices=CRAWLS, action="append")
+    parser.add_argument("--table", action="store_true", help="write docs/rivals.csv")
     options = parser.parse_args()
+    if options.table and (options.site or options.only):
+        parser.error("--table takes all crawls of all sites")
     print(versions(), end="\n\n")
     print("site     crawl                    pages again refusals at once  seconds")
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as redis:
         for site_name in options.site or SITES:
             for name in options.only or CRAWLS:
-                line = asyncio.run(crawl(site_name, name, redis.url))
-                print(line, flush=True)
+                row = asyncio.run(crawl(site_name, name, redis.url))
+                print(row.line(), flush=True)
+                rows.append(row)
+    if options.table:
+        write_table(rows)
+    ours = [one for one in rows if one.crawl == "mandelbot"]
+    sys.exit(int(any(one.got < one.there_are for one in ours)))
 
 
 if __name__ == "__main__":
