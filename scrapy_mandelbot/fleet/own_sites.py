@@ -53,6 +53,8 @@ class OwnSites:
         self._queue = queue
         self._save_soon = save_soon
         self._crawl.events.subscribe(self._site_changed, *CHANGES)
+        if self._crawl.throttle.budgets is not None:
+            self._crawl.throttle.budgets.takes_account = True
         self.server_time = 0.0  # seconds by which the server's clock is ahead
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:

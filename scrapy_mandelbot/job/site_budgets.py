@@ -55,6 +55,7 @@ class StoredBudgets:
         self._job = job
         self._budgets = budgets
         self._unsettled = unsettled
+        budgets.takes_account = True
         job.before_commits(self._store)
 
     def restore(self) -> None:

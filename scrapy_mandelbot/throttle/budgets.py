@@ -55,10 +55,13 @@ class Budgets:
         self._update = update
         self._waiting = waiting
         self._all: dict[str, Budget] = {}
-        self._timers: Timers[Site] = Timers(clock, self._ring)
+        self._timers: Timers[str] = Timers(clock, self._ring)
+        """By name: a site may be forgotten before its seconds are over."""
         self._changed: set[str] = set()
         """Sites whose budgets a job has not stored as they are now."""
         self._sites = sites
+        self.takes_account = False
+        """Whether a job stores what is used up, and settles each page."""
         self.sitemap_key = ""
         """The meta key of requests for sitemaps, which are no pages."""
         events_.subscribe(self._site_paused, *_STOPS)
@@ -80,7 +83,7 @@ class Budgets:
             limits = self._config.budget_of(name)
             if limits is None:
                 return None
-            budget = Budget(limits, takes_account=self._keeps)
+            budget = Budget(limits, takes_account=self.takes_account)
             self._all[name] = budget
         return budget
 
@@ -93,7 +96,7 @@ class Budgets:
         if budget is None or not self._counts(flight.request):
             return
         if not site.is_shut(now):
-            self._timers.set(site, budget.run(now))
+            self._timers.set(site.name, budget.run(now))
         budget.hand_out(flight)
         if budget.is_full:
             site.recheck()
@@ -131,7 +134,7 @@ class Budgets:
         limits = self._config.budget_of(name)
         if limits is None:
             return
-        budget = Budget(limits, spent, takes_account=self._keeps)
+        budget = Budget(limits, spent, takes_account=self.takes_account)
         self._all[name] = budget
         site = self._sites.get(name)
         if isinstance(site, SiteWithBudget):
@@ -168,14 +171,18 @@ class Budgets:
         if budget is not None:
             budget.stop(self._now())
 
-    def _ring(self, site: Site) -> None:
+    def _ring(self, name: str) -> None:
         """Look whether the seconds of a site are used up, and when else they are."""
-        budget = site.budget
-        if budget is None or budget.is_reached or site.is_shut(self._now()):
-            return  # after a pause, its next request lets them run again
-        ends_at = budget.run(self._now())
-        if ends_at > self._now():
-            self._timers.set(site, ends_at)
+        budget = self._all.get(name)
+        if budget is None or budget.is_reached:
+            return
+        site = self._sites.of(name)
+        now = self._now()
+        if site.is_shut(now):
+            return  # after the pause, its next request lets them run again
+        ends_at = budget.run(now)
+        if ends_at > now:
+            self._timers.set(name, ends_at)
             return
         budget.is_over_time = True
         self._changed.add(site.name)
