@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 import scrapy
-from crawling import LinksSpider, crawl, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
 from jobs import SPIDER
 from webs import Answer, Closed, site
 
@@ -243,3 +243,49 @@ async def test_a_killed_run_counts_no_page_twice(webs, job, after):
     log, _ = await job.run([web.url + "/"])
     assert "Closing spider (finished)" in log, log
     assert len(job.items()) == 61
+
+
+class FreeSpider(LinksSpider):
+    async def start(self):
+        for number in range(9):
+            meta = {"dont_pause": True}
+            yield scrapy.Request(f"{self.web_url}/page/{number}", meta=meta)
+
+
+@pytest.mark.parametrize("job", [False, True])
+@ensureDeferred
+async def test_requests_that_wait_for_no_pause_keep_to_it(webs, tmp_path, job):
+    """The meta key ``dont_pause`` is no way around it."""
+    web = site(webs, 10)
+    settings = {**budget(pages=4), **({"JOBDIR": str(tmp_path)} if job else {})}
+    result = await crawl(FreeSpider, settings, web_url=web.url)
+    assert len(result.items) == len(pages(web)) == 4
+
+
+class AwaitingSpider(LinksSpider):
+    async def parse(self, response):
+        yield {"url": response.url}
+        request = scrapy.Request(self.web_url + "/page/9", dont_filter=True)
+        await self.crawler.engine.download_async(request)
+
+
+@ensureDeferred
+async def test_a_request_that_a_callback_awaits_belongs_to_its_page(webs):
+    """It neither counts nor waits."""
+    web = site(webs, 10)
+    urls = [f"{web.url}/page/{number}" for number in range(5)]
+    result = await crawl(
+        AwaitingSpider, budget(pages=3), start_urls=urls, web_url=web.url
+    )
+    assert len(result.items) == 3
+    assert web.asked("/page/9") == 3
+
+
+@ensureDeferred
+async def test_a_job_of_scrapys_form_keeps_what_is_above_too(webs, tmp_path):
+    """Each run has the whole budget."""
+    web = site(webs, 20)
+    settings = {**budget(pages=8), **SCRAPYS_FORM, "JOBDIR": str(tmp_path)}
+    for after in (8, 16, 21):
+        await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+        assert len(set(pages(web))) in {after, after - 1}  # the start URL comes again
