@@ -18,8 +18,9 @@ from scrapy.utils.project import inside_project, project_data_dir
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
+from scrapy_mandelbot.fetching.credentials import Credentials
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
+from scrapy_mandelbot.fetching.fetchers import Fetchers
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config

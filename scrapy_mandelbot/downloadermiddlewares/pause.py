@@ -117,7 +117,7 @@ class PauseMiddleware:
                 self._flight(request) or self._throttle.flight_of(request), response
             )
 
-    def _hear(self, flight: Flight, response: Response) -> None:
+    def _hear(self, flight: Flight[Site], response: Response) -> None:
         """Report to its site what a response means: once for each response."""
         request: Request = flight.request
         meaning = self._meaning_of(request, response)
@@ -182,7 +182,7 @@ class PauseMiddleware:
         return await self._wait_for_turn(flight, request)
 
     async def _wait_for_turn(
-        self, flight: Flight, request: Request
+        self, flight: Flight[Site], request: Request
     ) -> Request | Response | None:
         """Return None once the request may be sent, else what ends its way."""
         throttle = self._throttle
@@ -246,7 +246,7 @@ class PauseMiddleware:
         return response
 
     async def _send_again(
-        self, flight: Flight, response: Response
+        self, flight: Flight[Site], response: Response
     ) -> Request | Response:
         """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
@@ -269,7 +269,7 @@ class PauseMiddleware:
         return self._hand_on(flight, response)
 
     def _own(
-        self, flight: Flight | None, request: Request, response: Response
+        self, flight: Flight[Site] | None, request: Request, response: Response
     ) -> Response:
         """Pass on the response to a request of the package's own; it is no page."""
         self._limits.response_downloaded(response, request)
@@ -287,7 +287,7 @@ class PauseMiddleware:
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
         return sent_back or self._limits.second_request(request, exception)
 
-    def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
+    def _sent_back(self, flight: Flight[Site], exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""
         throttle = self._throttle
         request: Request = flight.request
@@ -353,7 +353,7 @@ class PauseMiddleware:
             return True
         return is_spiders and bool(meta.get("handle_httpstatus_all"))
 
-    def _hand_on(self, flight: Flight, response: Response) -> Response:
+    def _hand_on(self, flight: Flight[Site], response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
@@ -365,7 +365,7 @@ class PauseMiddleware:
         return response
 
 
-def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
+def not_sent(crawl: Crawl, flight: Flight[Site]) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.meaning = NOTHING  # it is not sent back
     site = flight.site
@@ -393,7 +393,9 @@ def may_retry(crawler: Crawler, request: Request) -> bool:
     return times > 0
 
 
-def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
+def may_repeat(
+    crawler: Crawler, flight: Flight[Site], refusal: int | Exception
+) -> bool:
     """Return whether to send a refused request again.
 
     An unsafe one only if Scrapy would.
@@ -408,7 +410,10 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
 
 
 def _would_retry(
-    retry: RetryMiddleware, crawler: Crawler, flight: Flight, refusal: int | Exception
+    retry: RetryMiddleware,
+    crawler: Crawler,
+    flight: Flight[Site],
+    refusal: int | Exception,
 ) -> bool:
     """Return whether RetryMiddleware would send the request again."""
     request: Request = flight.request
@@ -439,7 +444,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
         logger.exception("Failed to store the cookies of %s", response)
 
 
-def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
+def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
     from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
 
@@ -464,7 +469,7 @@ def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 
-def fate_of(crawl: Crawl, flight: Flight) -> End:
+def fate_of(crawl: Crawl, flight: Flight[Site]) -> End:
     """Return how a request ends that is not sent again."""
     throttle = crawl.throttle
     site = flight.site

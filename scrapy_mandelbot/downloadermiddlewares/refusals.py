@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
 
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 _LONGEST = 100  # characters of a problem's type, and of its title
@@ -46,7 +47,7 @@ class Refusals:
     # Challenges.
 
     def is_bot_block(
-        self, flight: Flight, response: Response, meaning: ResponseMeaning
+        self, flight: Flight[Site], response: Response, meaning: ResponseMeaning
     ) -> bool:
         """Note a challenge, a price or a bare 403.
 

@@ -106,7 +106,7 @@ class Section:
             return now
         return self.pause.due(now)
 
-    def is_probed_by(self, flight: Flight) -> bool:
+    def is_probed_by(self, flight: Flight[Any]) -> bool:
         """Return whether this request shows whether its pause is over."""
         return self.pause is not None and self.pause.probe is flight
 
@@ -235,13 +235,15 @@ class Faults:
         section.robots = True
         self.put_aside(section, refusal)
 
-    def let_pass(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Note that a request goes out: its section's probe, where one is due."""
         section = self.of(flight.request)
         if section is not None and section.pause is not None:
             section.pause.let_pass(flight, now)
 
-    def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
+    def answered(
+        self, flight: Flight[Any], fingerprint: bytes, now: float
+    ) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
         self._good += 1
         self.urls.pop(fingerprint, None)
@@ -305,7 +307,7 @@ class Faults:
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Any],
         fingerprint: bytes,
         refusal: Refusal,
         section: Section | None,
@@ -335,7 +337,9 @@ class Faults:
             return False
         return self._share ** (one.times - 1) <= BY_CHANCE
 
-    def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
+    def probe_refused(
+        self, flight: Flight[Any], refusal: Refusal
+    ) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
         section = self.of(flight.request)
         if section is None or section.pause is None or not section.is_probed_by(flight):
@@ -374,7 +378,7 @@ class Faults:
         one.last_sent = tick
         return one
 
-    def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
+    def _suspect(self, flight: Flight[Any], fingerprint: bytes) -> None:
         for path in sections_of(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.formatting import clock_time
 
@@ -169,7 +169,7 @@ class Pause:
         self.reason = ""
         self.late_probes = 0
         """How many requests running were the probe, and took too long."""
-        self.probe: Flight | None = None
+        self.probe: Flight[Any] | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
         """How many are left, where it is given up."""
@@ -287,7 +287,7 @@ class Pause:
 
     # Requests.
 
-    def let_pass(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Let a request go: as the probe, if one is due."""
         if self.awaits_probe:
             self._take(Fact.SENT)
@@ -297,7 +297,7 @@ class Pause:
         elif self.state is PauseState.RECOVERING and self.rate_control is not None:
             self.rate_control.sent(now)
 
-    def answered(self, flight: Flight, now: float) -> PauseEffect | None:
+    def answered(self, flight: Flight[Any], now: float) -> PauseEffect | None:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
@@ -324,7 +324,7 @@ class Pause:
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Any],
         refusal: Refusal,
         recent: Iterable[float] = (),
         *,
@@ -355,7 +355,7 @@ class Pause:
             return self._fail_finally(refusal)
         return self._fail(refusal, has_served=has_served)
 
-    def released(self, flight: Flight, now: float) -> bool:
+    def released(self, flight: Flight[Any], now: float) -> bool:
         """Let another request be the probe if this one was it and had no answer.
 
         Returns whether it was.

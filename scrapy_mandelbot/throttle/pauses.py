@@ -113,7 +113,7 @@ class Pauses:
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Site],
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
@@ -152,7 +152,7 @@ class Pauses:
             self._update(site)
 
     def _report(
-        self, effect: PauseEffect, flight: Flight, reason: str, level: int | None
+        self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None
     ) -> None:
         """Report the effect of a refusal; store a pause without an end."""
         site = flight.site
