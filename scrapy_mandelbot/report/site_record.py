@@ -456,12 +456,10 @@ class SiteRecord(Tally):
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
-        mine = (
-            one
-            for one in reversed(self.pauses)
-            if one.where == where and one.ended is None
-        )
-        return next(mine, None)
+        for one in reversed(self.pauses):
+            if one.where == where and one.ended is None:
+                return one
+        return None
 
     def _note_gap(self, now: float) -> float | None:
         last = self._last_sent

@@ -178,7 +178,7 @@ class SiteQueue:
         is_special = "dont_pause" in request.meta
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if not queue.site.is_plain and queue.site.dead_until <= self._crawl.now():
+        if not queue.site.is_plain and queue.site.dead_until < inf:
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before

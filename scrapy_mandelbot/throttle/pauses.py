@@ -133,7 +133,8 @@ class Pauses:
         # without one, the wait is our own
         named = None if response is None else retry_after
         if response is not None:
-            self.network_answers(flight.sent_at)
+            if self._network.silent:
+                self.network_answers(flight.sent_at)
         elif self._network.is_down(now):
             refusal = refusal._replace(is_counted=False)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
@@ -230,7 +231,9 @@ class Pauses:
         self.look_again(site)
 
     def meet_anew(self, site: Site) -> None:
-        """Forget that a host is dead whose requests are kept: there is a new one."""
+        """Forget that a host is dead, if its time has come: there is a new request."""
+        if site.dead_until > self._now():
+            return
         site.forget_refusals()
         self._update(site)
 
