@@ -555,6 +555,10 @@ SCENARIOS: dict[str, Scenario] = {
     "111 dead, flat, 30/5": Scenario(
         lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)
     ),
+    # Few of the good ones that the limit refused are left among many dead.
+    "60 dead, flat, 40/5": Scenario(
+        lambda _: All(Dead(some(30, 90)), Bucket(40, 5)), flat(300)
+    ),
     "20 in 4 s, stated": Scenario(lambda _: StatedQuota(20, 4), flat(200), ideal=36),
     "500 challenged, path": Scenario(
         lambda _: Challenging(under("/dead/")), with_section(60, 500, 60)

@@ -239,6 +239,13 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
             assert one.got >= other.got + 10
 
 
+def test_good_pages_that_a_limit_refused_are_found_among_many_dead():
+    """The probe is the page refused least often; any other takes ten times as long."""
+    some = crawled("60 dead, flat, 40/5", FEW)
+    assert all(one.got >= one.gettable - 1 for one in some)
+    assert median(one.last_good for one in some) <= 150
+
+
 def test_a_quota_that_is_stated_is_kept(monkeypatch):
     """Nothing is refused; by its refusals alone it would take longer, too."""
     name = "20 in 4 s, stated"
