@@ -1,4 +1,27 @@
-"""The one object per crawler that its components share."""
+"""The one object per crawler that its components share.
+
+Objects refer downwards; one that has to call up gets one narrow callback (in
+brackets)::
+
+    Crawl -> Clock, Config, Events, Agents, RobotsFetcher, Throttle
+
+    Throttle -> Sites -> Site -> pacer: Pacer -> Quota, Pace
+                              -> pause: Pause -> Backoff, RateControl -> LimitEstimator
+                              -> faults: Faults -> Section -> Pause
+             -> InFlight [ended] -> Flight -> Site, Reservation
+                                 -> SiteQueue; Scrapy makes two with a JOBDIR
+             -> Pauses -> Peers -> Store, Leases [update]
+                       -> HealthCheck [update]
+             -> Timers [update] <- Waiters [look]
+             -> Paces, SharedLimits
+
+    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of delayed requests
+
+``ParkingScheduler`` holds a third-party scheduler and a ``SiteQueue`` over
+``ParkedRequests`` in place of ``Storage``. ``Sites`` keeps a site while anything refers
+to it (requests in the queue or in flight, waiters, timers), beside the last 10,000 and
+the last 50,000 in trouble.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,32 @@
 """All that a crawl knows of one site: when a request may go, and what its answers mean.
 
-No I/O. Six constraints hold requests back, any of them alone: a manual hold, missing
-rules, a pause (``pause.py``), a suspect section or page (``faults.py``), a crawl delay
-and a quota (``pacer.py``). Here are the decisions that take two of them;
-`docs/design.rst` draws their states.
+Theory of operation. No I/O. Each of these constraints alone holds requests back:
+
+================  ==================================  ==============================
+constraint        state                               ends
+================  ==================================  ==============================
+manual hold       ``held_until``                      at its time, or as it is ended
+missing rules     ``scout``                           when the scout has ended
+pause             ``pause``: ``Pause``                at ``until``, for one probe
+suspect section   ``faults``: a ``Pause`` each        as a pause, for it alone
+crawl delay       ``pacer``: ``Pace``                 at the next turn
+quota             ``pacer``: ``Quota``                as a request ends, or a reset
+lease             ``Leases``, of the throttle         when this crawl has the lease
+================  ==================================  ==============================
+
+``Site.decide`` is the one decision over all of them but the lease.
+
+Where others wait for the end of one request, that request holds a ``Reservation`` with
+a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay) or ``QUOTA``.
+Every ending (a response, an exception, a request that returns to the queue, waits, or
+was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``, which
+releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as the
+scout continues with its own page. If a release lets others go, ``Throttle.update``
+wakes them.
+
+``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
+written to. Every method that changes a site ends in ``recheck()``, which alone sets
+``is_plain``: nothing holds requests back.
 """
 
 from __future__ import annotations
