@@ -72,14 +72,16 @@ class PauseMiddleware:
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        # the spider handles them
-        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
-        self._are_all_handled = are_all
-        self._spiders = frozenset(range(1_000) if are_all else handled)
+        self._spiders = frozenset(handled)  # the spider handles them
+        self._are_all_handled = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
+        if self._are_all_handled:
+            self._spiders = frozenset(range(1_000))
         # Neither terms nor the project's function make a refusal of these.
-        marked = MARKED_STATUSES.difference(self._spiders)
-        self._successes = frozenset(() if self._is_read else _SUCCESSES) - marked
+        self._successes = frozenset(_SUCCESSES) - MARKED_STATUSES.difference(
+            self._spiders
+        )
         if self._is_read:
+            self._successes = frozenset()
             self._refusals.load()
         self._is_subscribed = False
         if engine.has_delays(crawler):
@@ -145,14 +147,18 @@ class PauseMiddleware:
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
         """Return what a response means to the project, its spider and the request."""
         status = response.status
-        is_own = is_of_the_package(request)
         meaning = meaning_of(
-            status, response.headers, self._statuses, self._crawl.now(), is_own=is_own
+            status,
+            response.headers,
+            self._statuses,
+            self._crawl.now(),
+            is_own=is_of_the_package(request),
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            is_error = status >= HTTPStatus.BAD_REQUEST
-            meaning = ResponseMeaning(Kind.ERROR) if is_error else NOTHING
+            meaning = NOTHING
+            if status >= HTTPStatus.BAD_REQUEST:
+                meaning = ResponseMeaning(Kind.ERROR)
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -236,8 +242,11 @@ class PauseMiddleware:
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
         flight.meaning = None
-        is_refused = meaning is not None and meaning.kind is Kind.NOT_NOW
-        if is_refused and ASKS_AGAIN not in meta:
+        if (
+            meaning is not None
+            and meaning.kind is Kind.NOT_NOW
+            and ASKS_AGAIN not in meta
+        ):
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
             is_cached = "cached" in response.flags
@@ -251,11 +260,12 @@ class PauseMiddleware:
         """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
-        is_safe = request.method in SAFE_METHODS
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
-        if flight.is_refused_alone or not (
-            is_safe or may_repeat(self.crawler, flight, response.status)
+        if flight.is_refused_alone:
+            return self._hand_on(flight, response)
+        if request.method not in SAFE_METHODS and not may_repeat(
+            self.crawler, flight, response.status
         ):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
@@ -315,10 +325,11 @@ class PauseMiddleware:
                 return None
             throttle.pauses.refused(flight, f"{failure.value} for {request}")
             # Enough tries: RetryMiddleware decides now.
-            is_enough = flight.is_refused_alone or not may_repeat(
-                self.crawler, flight, exception
-            )
-            if is_enough or ASKS_AGAIN in request.meta:
+            if (
+                flight.is_refused_alone
+                or ASKS_AGAIN in request.meta
+                or not may_repeat(self.crawler, flight, exception)
+            ):
                 throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.release(flight)
@@ -419,8 +430,10 @@ def _would_retry(
     request: Request = flight.request
     if request.meta.get("dont_retry"):
         return False
-    is_error = isinstance(refusal, retry.exceptions_to_retry)
-    if not is_error and refusal not in retry.retry_http_codes:
+    if (
+        not isinstance(refusal, retry.exceptions_to_retry)
+        and refusal not in retry.retry_http_codes
+    ):
         return False
     fingerprint = crawler.request_fingerprinter.fingerprint(request)
     most = request.meta.get("max_retry_times", retry.max_retry_times)
@@ -476,8 +489,7 @@ def fate_of(crawl: Crawl, flight: Flight[Site]) -> End:
     if flight.is_refused_alone:
         return End.URL
     if throttle.has_given_up(flight):
-        is_site = site.pause.is_given_up or site.faults.of(flight.request) is None
-        if is_site:
+        if site.pause.is_given_up or site.faults.of(flight.request) is None:
             return End.SITE
         return End.SECTION
     if crawl.is_closing:

@@ -104,11 +104,9 @@ class Refusals:
             seconds = -1.0
             problem = repr(error)
         if not 0 <= seconds < inf:
-            emit = (
-                self._crawl.events.count
-                if self._has_failed
-                else self._crawl.events.emit
-            )
+            emit = self._crawl.events.emit
+            if self._has_failed:
+                emit = self._crawl.events.count
             self._has_failed = True
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None

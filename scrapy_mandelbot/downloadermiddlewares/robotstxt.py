@@ -261,8 +261,7 @@ class RobotsTxtMiddleware:
         commands.
         """
         url = urlparse_cached(request)
-        is_file = url.path == "/robots.txt" and not url.query
-        if not is_file or request.method != "GET":
+        if url.path != "/robots.txt" or url.query or request.method != "GET":
             return None
         if self._crawl.is_for_a_person(request):
             return None

@@ -53,7 +53,8 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
         yield f"{method} /"
         yield from (f"{method} {path}" for path in sections_of(url))
         return
-    begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
+    host = url.find("://") + 3 if "://" in url else 0
+    begin = url.find("/", host)
     if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
         return
     path = url[begin : begin + _LONGEST].partition("#")[0]
@@ -221,13 +222,13 @@ class Faults:
 
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section that is not known yet."""
-        is_known = left.section in self._sections
-        if not is_known and len(self._sections) < MOST_SECTIONS:
-            section = Section(left.section, self.good_at)
-            self._sections[left.section] = section
-            section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            section.is_reported = True
-            self._new_pause(section).restore(now, left)
+        if left.section in self._sections or len(self._sections) >= MOST_SECTIONS:
+            return
+        section = Section(left.section, self.good_at)
+        self._sections[left.section] = section
+        section.robots = left.reason.startswith(REFUSES_ROBOTS)
+        section.is_reported = True
+        self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that challenges robots or refuses them."""
@@ -300,9 +301,10 @@ class Faults:
 
     def _new_pause(self, section: Section) -> Pause:
         self.aside[section.path] = section
-        section.pause = Pause(
-            self._policy.of_robots if section.robots else self._policy.of_a_part
-        )
+        policy = self._policy.of_a_part
+        if section.robots:
+            policy = self._policy.of_robots
+        section.pause = Pause(policy)
         return section.pause
 
     def refused(

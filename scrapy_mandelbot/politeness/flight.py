@@ -114,12 +114,12 @@ class Flight(Generic[_SiteT]):
         if not self.reservations:
             return False
         if len(self.reservations) == 1:
-            (only,) = self.reservations
-            if purposes and only.purpose not in purposes:
+            (reservation,) = self.reservations
+            if purposes and reservation.purpose not in purposes:
                 return False
             self.reservations = ()
             self.site.reserving -= {self}
-            return only.release(self, now)
+            return reservation.release(self, now)
         released = [
             one for one in self.reservations if not purposes or one.purpose in purposes
         ]

@@ -316,8 +316,7 @@ class Pause:
         if flight.sent_at < self.opened_at or rates is None:
             return None
         rates.good(flight.sent_at, now)
-        is_back = self.state is PauseState.RECOVERING and rates.answered(now)
-        if is_back:
+        if self.state is PauseState.RECOVERING and rates.answered(now):
             return self._take(Fact.RECOVERED)
         return None
 
@@ -375,9 +374,10 @@ class Pause:
             self.since = refusal.now
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
             return self._take(Fact.REFUSED)
-        has_an_end = self.state is PauseState.PAUSED or self.final_attempts
-        if refusal.retry_after is None or not has_an_end:
+        if refusal.retry_after is None:
             return None
+        if self.state is not PauseState.PAUSED and not self.final_attempts:
+            return None  # it has no end
         before = self.until
         until = refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)

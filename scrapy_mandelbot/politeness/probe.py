@@ -85,9 +85,14 @@ def refused_least(
     The one refused least often, by chance or by a limit: a dead page is refused each
     time. Of several, the one refused longest ago.
     """
-    urls = [site.faults.urls.get(fingerprint_of(request)) for request in requests]
-    ranks = [(0, -1) if one is None else (one.times, one.last_sent) for one in urls]
-    return ranks.index(min(ranks))
+
+    def rank(number: int) -> tuple[int, int]:
+        one = site.faults.urls.get(fingerprint_of(requests[number]))
+        if one is None:
+            return 0, -1
+        return one.times, one.last_sent
+
+    return min(range(len(requests)), key=rank)
 
 
 def choose_probe(

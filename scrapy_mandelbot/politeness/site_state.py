@@ -320,10 +320,10 @@ class Site:
         return is_news
 
     def _scout_released(self, flight: Flight[Any], _now: float) -> bool:
-        is_it = self.scout is flight
-        if is_it:
-            self.scout = None
-        return is_it
+        if self.scout is not flight:
+            return False
+        self.scout = None
+        return True
 
     @property
     def awaited(self) -> frozenset[Flight[Any]]:
@@ -560,8 +560,9 @@ class Site:
         if self.pause is not Pause.NONE:
             words.append(self.pause.as_text())
         if self.held_until > now:
-            is_endless = self.held_until == inf
-            end = "resumed" if is_endless else clock_time(self.held_until)
+            end = clock_time(self.held_until)
+            if self.held_until == inf:
+                end = "resumed"
             words.append(f"held until {end}")
         if self.scout is not None:
             words.append("its rules are being found out")

@@ -409,16 +409,16 @@ class InFlight:
 
         Returns that, or None if it does not come back.
         """
-        was = self.coming_back.pop(request, None)
-        if was is None:
+        prior = self.coming_back.pop(request, None)
+        if prior is None:
             return None
-        request.dont_filter = was.dont_filter
+        request.dont_filter = prior.dont_filter
         for key in _CHANGED_ON_THE_WAY:
-            if was.meta and key in was.meta:
-                request.meta[key] = was.meta[key]
+            if prior.meta and key in prior.meta:
+                request.meta[key] = prior.meta[key]
             else:
                 request.meta.pop(key, None)
-        return was
+        return prior
 
     def release(self, flight: Flight[Site]) -> None:
         """Remove a request that has its answer, or never gets one."""

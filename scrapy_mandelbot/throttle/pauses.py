@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import Failure
@@ -242,7 +243,7 @@ class Pauses:
     ) -> None:
         """Report the effect of an answer on a site's pause and its sections."""
         ended = before.difference(site.faults.aside.values())
-        for section in sorted(ended, key=lambda one: one.path):
+        for section in sorted(ended, key=attrgetter("path")):
             if section.is_reported:
                 self.emit(events.SECTION_RESUMED, site, path=section.path)
         if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:

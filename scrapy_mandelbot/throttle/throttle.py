@@ -207,8 +207,9 @@ class Throttle:
         if not self.has_leases:
             return GO
         # What is sent although its site is paused takes turns all the same.
-        heeds_pauses = flight is None or flight.keeps_pauses
-        is_probe = heeds_pauses and site.pause.awaits_probe
+        is_probe = site.pause.awaits_probe
+        if flight is not None and not flight.keeps_pauses:
+            is_probe = False
         if not is_probe and not site.pacer.is_needed(now):
             return GO
         due = self._leases.due(site, now)
