@@ -486,7 +486,8 @@ _ROWS = (
         "closed-to-all",
         Severity.WARNING,
         "No robot may fetch anything.",
-        "Search engines, too, drop what they may not fetch. If this is intended, add "
+        "Search engines, too, drop what they may not fetch. Google's robots for "
+        "advertisements obey only groups that name them. If this is intended, add "
         '"# mandelbot: ignore closed-to-all".',
     ),
     # Groups.
