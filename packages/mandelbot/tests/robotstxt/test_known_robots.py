@@ -19,9 +19,11 @@ STAR = b"User-agent: *\nDisallow: /\n"
 YANDEX = (
     "Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)",
     "Mozilla/5.0 (compatible; YandexImages/3.0; +http://yandex.com/bots)",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 8_1 like Mac OS X) AppleWebKit/600.1.4"
-    " (KHTML, like Gecko) Version/8.0 Mobile/12B411 Safari/600.1.4 (compatible;"
-    " YandexMobileBot/3.0; +http://yandex.com/bots)",
+    (
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 8_1 like Mac OS X) AppleWebKit/600.1.4"
+        " (KHTML, like Gecko) Version/8.0 Mobile/12B411 Safari/600.1.4 (compatible;"
+        " YandexMobileBot/3.0; +http://yandex.com/bots)"
+    ),
 )
 
 

@@ -307,8 +307,8 @@ def _check_closed(outline: Outline) -> Check:
         ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in closing]
         message = "No robot may fetch anything."
         if ignoring:
-            names = ", ".join(ignoring)
-            message = f"No robot may fetch anything, but those that ignore *: {names}."
+            left = ", ".join(ignoring)
+            message = f"No robot may fetch anything, but those that ignore *: {left}."
         yield LintHit("closed-to-all", for_all.number, message)
         return
     by_line: dict[tuple[int, str], list[str]] = {}
