@@ -45,16 +45,36 @@ def test_a_character_that_nobody_sees_is_found_at_both_ends(sign):
         (f"{STAR}Disallow: /caf\u00e9\n", 2, set()),
         *[
             (f"User-agent: {name}\n{RULE}", 1, {"name-for-all"})
-            for name in ("All", "any", "EVERYONE", "all robots", ".*")
+            for name in (
+                *("All", "any", "EVERYONE", "all robots", ".*", "%"),
+                *("Robots", "crawlers", "Any bot", "every crawler"),
+            )
         ],
-        ("User-agent: allbot\nDisallow: /a\n", 1, set()),
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, set())
+            for name in ("allbot", "bot", "crawler")  # a part of some robots' names
+        ],
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, {"star-in-agent"})
+            for name in ("**", "*/1.0", "*bot")
+        ],
+        *[
+            (f"User-agent: {name}\n{RULE}", 1, {"empty-agent"})
+            for name in ("/", "/2.0", "+")
+        ],
         *[
             (f"User-agent: {name}\n{RULE}", 1, {"quoted-name"})
-            for name in ('"Googlebot"', "'*'", "\u201cGooglebot\u201d", "<Googlebot>")
+            for name in (
+                *('"Googlebot"', "'*'", "\u201cGooglebot\u201d", "<Googlebot>"),
+                *("[Googlebot]", "(Bingbot)", "{*}", "\u201aBingbot\u2018"),
+            )
         ],
         *[
             (f"User-agent: {name}\n{RULE}", 1, {"misspelt-agent"})
-            for name in ("ChatGPT", "google", "Bing", "Googlebot.", "Googlebot:")
+            for name in (
+                *("ChatGPT", "google", "Bing", "Googlebot.", "Googlebot:"),
+                *("Chat-GPT", "chat_gpt", "Internet-Archive"),
+            )
         ],
         ("User-agent: Yandex\nDisallow: /a\n", 1, set()),
         *[
@@ -81,6 +101,17 @@ def test_a_character_that_nobody_sees_is_found_at_both_ends(sign):
         (f"{STAR}Disallow: /example.com/a\nDisallow: /b\n", 2, set()),
         (f"{STAR}Disallow: /a.com\nSitemap: https://b.com/s.xml\n", 2, set()),
         (f"{STAR}Sitemap = https://example.com/s.xml\n", 2, {"semicolon-for-colon"}),
+        (f"{STAR}Sitemap https://example.com/s.xml\n", 2, {"missing-colon"}),
+        (f"{STAR}Sitemaps: https://example.com/s.xml\n", 2, {"misspelt-field"}),
+        *[
+            (f"{STAR}Sitemap: {value}\n", 2, {"sitemap-not-alone"})
+            for value in (
+                "https://example.com/s.xml;",
+                "https://example.com/s.xml,",
+                "[https://example.com/s.xml](https://example.com/s.xml)",
+                "[our sitemap](https://example.com/s.xml)",
+            )
+        ],
         *[
             (f"{STAR}{RULE}{line}\n", 3, {"not-a-directive"})
             for line in (
@@ -88,6 +119,8 @@ def test_a_character_that_nobody_sees_is_found_at_both_ends(sign):
                 *("/* Disallow: /shop */", "'Disallow: /shop", "--Disallow: /shop"),
                 *("!Disallow: /shop", "; a sentence", "REM Disallow: /", "%Disallow /"),
                 *(";User-agent: Bingbot", "//www.example.com/"),
+                *("* Disallow: /x", "- Disallow: /x", "(Disallow: /x)", "+ Allow: /"),
+                *("\u201cDisallow: /x", "\u2022 Disallow: /x", "| Disallow: /x"),
             )
         ],
     ],
@@ -135,3 +168,29 @@ def test_of_rules_before_any_agent_the_line_to_write_is_said():
     """It is User-agent: *."""
     (found,) = RobotsTxt.parse(b"Disallow: /a\n").findings()
     assert "write User-agent: * above it" in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Sitemap https://example.com/s.xml",
+        "Sitemaps: https://example.com/s.xml",
+        "Sitemap: https://example.com/s.xml;",
+        "Sitemap: https://example.com/s.xml,",
+        "Sitemap: [our sitemap](https://example.com/s.xml)",
+        "Sitemap: \u00abhttps://example.com/s.xml\u00bb",
+    ],
+)
+def test_the_url_of_a_sitemap_is_read_where_it_is_evident(line):
+    """A sign beside it, a colon that is missing, a link of Markdown."""
+    robots = RobotsTxt.parse(f"{STAR}{RULE}{line}\n".encode())
+    assert robots.sitemaps == ("https://example.com/s.xml",)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.com/s;jsessionid=1.xml", "https://example.com/s?a=1;b=2"],
+)
+def test_a_semicolon_within_the_url_of_a_sitemap_stays(url):
+    """It is a part of URLs."""
+    assert RobotsTxt.parse(f"Sitemap: {url}\n".encode()).sitemaps == (url,)

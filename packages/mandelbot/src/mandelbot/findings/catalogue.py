@@ -599,8 +599,8 @@ _ROWS = (
         "star-in-agent",
         Severity.WARNING,
         "A User-agent begins with * and goes on.",
-        "The standard knows only a lone *: of the parsers asked, Protego alone reads a "
-        "name in it.",
+        "The standard knows only a lone *: Google's robots obey no such group. Of the "
+        "parsers asked, Protego alone reads a name behind the star.",
     ),
     FindingKind(
         "name-for-all",
@@ -611,8 +611,8 @@ _ROWS = (
     FindingKind(
         "quoted-name",
         Severity.ERROR,
-        "A User-agent is in quotes.",
-        "The quotes are a part of the name: no robot obeys this group.",
+        "A User-agent is in quotes or brackets.",
+        "They are a part of the name: no robot obeys this group.",
     ),
     FindingKind(
         "agent-is-header",
