@@ -33,7 +33,7 @@ BODIES = [
         for text, _, _ in WRONG
     ),
 ]
-EVERY = 12
+EVERY = 48
 
 
 def large(text: str, encoding: str) -> bytes:
