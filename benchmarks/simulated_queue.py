@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulated_scenarios import CHALLENGE
 
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
@@ -224,6 +225,24 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
+class MeasuredSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+
+    def most_at_once(self) -> int:
+        return self.site.concurrency.bound
+
+    def _note_full(self, now: float) -> None:
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
+
+
 class _OfOneName:
     """The part of a crawl that is of one name: a queue of its own, and the rest of the
     crawl.
@@ -246,9 +265,16 @@ class QueueOfNames:
     Args:
         crawl: which asks them.
         together: whether those share a pause that are refused together.
+        queue: of one site.
     """
 
-    def __init__(self, crawl: Crawl, *, together: bool = False) -> None:
+    def __init__(
+        self,
+        crawl: Crawl,
+        *,
+        together: bool = False,
+        queue: type[SiteAndQueue] = SiteAndQueue,
+    ) -> None:
         self._is_together = together
         self._pause: Pause | None = None
         self._refused_at: dict[str, float] = {}
@@ -257,7 +283,7 @@ class QueueOfNames:
         for url in crawl.queue:
             queues.setdefault(_name(url), []).append(url)
         self._parts = {name: _OfOneName(crawl, queue) for name, queue in queues.items()}
-        self._sites = {name: SiteAndQueue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
+        self._sites = {name: queue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
         self._order = list(self._parts)
         crawl.queue = self  # type: ignore[assignment]
 
