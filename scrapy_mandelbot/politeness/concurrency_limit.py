@@ -59,7 +59,9 @@ _IN_FAVOUR = 1.5  # evidence for the greater number: two clear comparisons
 _IN_FAVOUR_OF_MORE = 0.5  # the same where more are tried: one comparison
 _AGAINST = -1.5  # evidence for the smaller number: two clear comparisons
 _BENEFIT_OF_DOUBT = 0.1  # of each comparison, for the greater number
+_TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
+_WELL_REST = 8  # the same where the first answers came together
 _LONGEST_REST = 32
 _HALVED = log(2.0)  # a rate that fell so far is looked into at once
 _CHANGED = log(1.3)  # one that changed so far when the rest is over, or grew so far
@@ -93,11 +95,25 @@ class Comparison(NamedTuple):
 class _Batches:
     """The pages a second at one number of requests in flight, in batches."""
 
-    __slots__ = ("answers", "began", "last", "seconds", "size", "until")
+    __slots__ = (
+        "answers",
+        "began",
+        "bound",
+        "half_at",
+        "last",
+        "seconds",
+        "size",
+        "until",
+        "whole_at",
+    )
 
     def __init__(self, bound: int, skipped_until: int) -> None:
+        self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
+        # When half of the first answers had come that were in flight, and when all.
+        self.half_at = -1.0
+        self.whole_at = -1.0
         self.until = skipped_until
         self.answers = 0  # of the batches so far
         self.seconds = 0.0  # of these
@@ -107,6 +123,19 @@ class _Batches:
     def rate(self) -> float:
         """Answers a second."""
         return self.answers / self.seconds
+
+    @property
+    def came_together(self) -> bool:
+        """Whether the first answers came as one: none waited for the other half."""
+        return self.whole_at - self.began <= _TOGETHER * (self.half_at - self.began)
+
+    def note_round_trip(self, answers: int, now: float) -> None:
+        """Note when half of the requests in flight at first have come, and when all."""
+        came = answers - self.until + self.size
+        if self.half_at < 0.0 and 2 * came >= self.bound:
+            self.half_at = now
+        if self.whole_at < 0.0 and came >= self.bound:
+            self.whole_at = now
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
@@ -208,6 +237,8 @@ class ConcurrencyLimit:
         if measurement.began >= 0.0 and since > 2 * self.bound:
             self._held_back_by_something_else(answers)
             measurement = self._measurement
+        if self.phase is Phase.STARTING and measurement.began >= 0.0:
+            measurement.note_round_trip(answers, now)
         if answers < measurement.until:
             return False
         if measurement.began < 0.0:
@@ -266,6 +297,8 @@ class ConcurrencyLimit:
             return 1 if share >= _STARTING_SHARE else 2  # to be sure
         if self.phase is Phase.RESTING:
             return _LONG
+        if self._is_well_at_first(most):
+            return 1
         fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
         most = _MOST_BATCHES_UP if self.phase is Phase.MORE else _MOST_BATCHES
         return min(max(fewest, ceil(_NOISE * self._variance)), most)
@@ -305,10 +338,22 @@ class ConcurrencyLimit:
             self._other = self.bound
             self.bound = min(2 * self.bound, most)
             self._measure_anew()
-        elif self._is_too_noisy() or (self._reference and share >= _STARTED_WELL):
+        elif self._is_well_at_first(most):
+            self._rest = _WELL_REST
+            self._go_to_rest()
+        elif self._reference and share >= _STARTED_WELL:
+            self._enough = self.bound
+            self._go_to_rest()
+        elif self._is_too_noisy():
             self._go_to_rest()
         else:
             self._try_fewer(rate)
+
+    def _is_well_at_first(self, most: int) -> bool:
+        """Return whether the site's first answers show no queue, at most requests."""
+        if self._reference or self.phase is not Phase.STARTING or self.bound < most:
+            return False
+        return self._measurement.came_together
 
     def _share_brought(self, rate: float) -> float:
         """Return what the last doubling brought of its share; 1 before the first."""
@@ -341,8 +386,9 @@ class ConcurrencyLimit:
             self._try_more(rate, most)
 
     def _is_fewer_next(self, most: int) -> bool:
-        """Return whether more were tried in vain, and half may still be enough."""
-        return self._more_was_last and self._enough != self.bound and self.bound < most
+        """Return whether half may be enough, and more are not: in vain, or at most."""
+        are_no_more = self._more_was_last or self.bound >= most
+        return are_no_more and self._enough != self.bound
 
     def _try_more(self, rate: float, most: int) -> None:
         self._more_was_last = True
