@@ -125,6 +125,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
+        flight.at_once = self._in_flight
         self._note_full(now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
@@ -227,6 +228,11 @@ class SiteAndQueue:
 
 class MeasuredSiteAndQueue(SiteAndQueue):
     """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        super().__init__(crawl)
+        policy = PausePolicy(measures=True)
+        self.site = Site("https://example.com", policy)
 
     def most_at_once(self) -> int:
         return self.site.concurrency.bound

@@ -38,6 +38,8 @@ from enum import Enum
 from math import ceil, log, sqrt
 from typing import ClassVar, NamedTuple
 
+from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
+
 FIRST = 8
 """Requests at once before anything is known of a site; fewer if the project says so."""
 
@@ -191,6 +193,7 @@ class ConcurrencyLimit:
         "_variance",
         "bound",
         "comparison",
+        "connections",
         "phase",
     )
 
@@ -203,6 +206,8 @@ class ConcurrencyLimit:
         self.phase = Phase.STARTING
         self.comparison: Comparison | None = None
         """Why the bound is no greater; None: nothing has been found."""
+        self.connections: ConnectionLimit | None = None
+        """What its refusals say of the number it serves; None: it has refused none."""
         self._reported = 0  # the bound that was news last; 0: the project's number
         self._trial: _Trial | None = None
         self._other = 0  # the number that `bound` is compared with, in a trial
@@ -229,6 +234,8 @@ class ConcurrencyLimit:
             now: seconds, of any clock that runs evenly.
             most: what the project allows, at least 1.
         """
+        if self.connections is not None:
+            most = int(min(most, self.connections.most))
         if self.bound > most:
             self._lower(most)
         since = answers - self._full_at
@@ -279,8 +286,30 @@ class ConcurrencyLimit:
         self.bound = most
         self._measure_anew()
 
-    def disturbed(self) -> None:
-        """Note a refusal: what comes in a second is no longer this number's doing."""
+    def served(self, at_once: int) -> None:
+        """Note a good answer of a site that has refused a request lately.
+
+        `at_once`: the requests in flight when it was sent, itself included.
+        """
+        if self.connections is not None and at_once:
+            self.connections.served(at_once)
+
+    def refused(self, at_once: int, *, begins_pause: bool) -> bool:
+        """Note a refusal: what comes in a second is no longer this number's doing.
+
+        Returns whether that number is why it was refused, and not the rate.
+        """
+        self._disturb()
+        if not at_once:
+            return False
+        if self.connections is None:
+            self.connections = ConnectionLimit()
+        self.connections.refused(at_once, begins_pause=begins_pause)
+        if self.bound > self.connections.most:
+            self._lower(int(self.connections.most))
+        return at_once > self.connections.most
+
+    def _disturb(self) -> None:
         if self._trial is not None:
             both = (self.bound, self._other)
             self.bound = min(both) if self.phase is Phase.MORE else max(both)
@@ -350,10 +379,14 @@ class ConcurrencyLimit:
             self._try_fewer(rate)
 
     def _is_well_at_first(self, most: int) -> bool:
-        """Return whether the site's first answers show no queue, at most requests."""
+        """Return whether the site's first answers show no queue, at most requests.
+
+        Fewer than FIRST are measured from their second round trip on, which shows
+        nothing; and they are a careful number.
+        """
         if self._reference or self.phase is not Phase.STARTING or self.bound < most:
             return False
-        return self._measurement.came_together
+        return most < FIRST or self._measurement.came_together
 
     def _share_brought(self, rate: float) -> float:
         """Return what the last doubling brought of its share; 1 before the first."""
