@@ -125,8 +125,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
-        flight.at_once = self._in_flight
-        self._note_full(now)
+        self._look_at_limit(flight, now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
 
@@ -134,7 +133,7 @@ class SiteAndQueue:
         """Return how many requests may be in flight."""
         return InFlight.AT_FIRST + self._answered
 
-    def _note_full(self, now: float) -> None:
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
@@ -229,15 +228,11 @@ class SiteAndQueue:
 class MeasuredSiteAndQueue(SiteAndQueue):
     """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        super().__init__(crawl)
-        policy = PausePolicy(measures=True)
-        self.site = Site("https://example.com", policy)
-
     def most_at_once(self) -> int:
         return self.site.concurrency.bound
 
-    def _note_full(self, now: float) -> None:
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
+        flight.at_once = self._in_flight
         site = self.site
         most = self.crawl.scenario.in_flight
         if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):

@@ -133,6 +133,8 @@ class _Batches:
 
     def note_round_trip(self, answers: int, now: float) -> None:
         """Note when half of the requests in flight at first have come, and when all."""
+        if self.began < 0.0:
+            return
         came = answers - self.until + self.size
         if self.half_at < 0.0 and 2 * came >= self.bound:
             self.half_at = now
@@ -180,7 +182,6 @@ class ConcurrencyLimit:
 
     __slots__ = (
         "_enough",
-        "_full_at",
         "_is_low",
         "_measurement",
         "_more_was_last",
@@ -194,6 +195,8 @@ class ConcurrencyLimit:
         "bound",
         "comparison",
         "connections",
+        "full_at",
+        "look_at",
         "phase",
     )
 
@@ -219,7 +222,14 @@ class ConcurrencyLimit:
         self._enough = 0  # a number of which half was not enough
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
-        self._full_at = 0  # the answer at which the bound was last reached
+        self.full_at = 0
+        """The answers at which the bound was reached last."""
+        self.look_at = 0
+        """The answers from which on it has something to do when the bound is reached.
+
+        Before them, it is enough to note `full_at`, unless that is more than two bounds
+        of answers ago.
+        """
 
     def __repr__(self) -> str:
         return f"<{self.bound} at once, {self.phase.value}>"
@@ -238,16 +248,26 @@ class ConcurrencyLimit:
             most = int(min(most, self.connections.most))
         if self.bound > most:
             self._lower(most)
-        since = answers - self._full_at
-        self._full_at = answers
         measurement = self._measurement
-        if measurement.began >= 0.0 and since > 2 * self.bound:
-            self._held_back_by_something_else(answers)
-            measurement = self._measurement
-        if self.phase is Phase.STARTING and measurement.began >= 0.0:
+        if measurement.began >= 0.0 and answers - self.full_at > 2 * self.bound:
+            measurement = self._held_back_by_something_else(answers)
+        self.full_at = answers
+        is_news = False
+        if self.phase is Phase.STARTING:
             measurement.note_round_trip(answers, now)
-        if answers < measurement.until:
-            return False
+        if answers >= measurement.until:
+            is_news = self._go_on(measurement, answers, now, most)
+        is_starting = self.phase is Phase.STARTING
+        self.look_at = 0 if is_starting else self._measurement.until
+        return is_news
+
+    def _go_on(
+        self, measurement: _Batches, answers: int, now: float, most: int
+    ) -> bool:
+        """Begin with a batch, or end it; judge, if it is the last one.
+
+        Returns whether it is news what the limit rests at.
+        """
         if measurement.began < 0.0:
             measurement.begin(answers, now)
             return False
@@ -307,6 +327,7 @@ class ConcurrencyLimit:
         self.connections.refused(at_once, begins_pause=begins_pause)
         if self.bound > self.connections.most:
             self._lower(int(self.connections.most))
+        self.look_at = 0
         return at_once > self.connections.most
 
     def _disturb(self) -> None:
@@ -338,12 +359,16 @@ class ConcurrencyLimit:
     def _measure_anew(self) -> None:
         self._measurement = _Batches(self.bound, 0)
 
-    def _held_back_by_something_else(self, answers: int) -> None:
-        """End a trial: the bound was not reached for long, so nothing was learned."""
+    def _held_back_by_something_else(self, answers: int) -> _Batches:
+        """End a trial: the bound was not reached for long, so nothing was learned.
+
+        Returns the measurement that begins anew.
+        """
         if self._trial is not None:
             self.bound = max(self.bound, self._other)
             self._go_to_rest()
         self._measurement = _Batches(self.bound, answers)
+        return self._measurement
 
     # Deciding.
 

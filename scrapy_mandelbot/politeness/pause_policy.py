@@ -157,9 +157,6 @@ class PausePolicy:
     site.
     """
 
-    measures: bool = False
-    """Whether it is found out how many requests each site bears at once."""
-
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
 

@@ -381,7 +381,7 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
-        if self._policy.measures:
+        if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
