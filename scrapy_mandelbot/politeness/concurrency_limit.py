@@ -244,6 +244,7 @@ class ConcurrencyLimit:
             now: seconds, of any clock that runs evenly.
             most: what the project allows, at least 1.
         """
+        allowed = most
         if self.connections is not None:
             most = int(min(most, self.connections.most))
         if self.bound > most:
@@ -256,28 +257,26 @@ class ConcurrencyLimit:
         if self.phase is Phase.STARTING:
             measurement.note_round_trip(answers, now)
         if answers >= measurement.until:
-            is_news = self._go_on(measurement, answers, now, most)
+            self._end_batch(measurement, answers, now, most)
+            is_news = self._is_news(allowed)
         is_starting = self.phase is Phase.STARTING
         self.look_at = 0 if is_starting else self._measurement.until
         return is_news
 
-    def _go_on(
+    def _end_batch(
         self, measurement: _Batches, answers: int, now: float, most: int
-    ) -> bool:
-        """Begin with a batch, or end it; judge, if it is the last one.
-
-        Returns whether it is news what the limit rests at.
-        """
+    ) -> None:
+        """Begin with a batch, or end it; judge, if it is the last one."""
         if measurement.began < 0.0:
             measurement.begin(answers, now)
-            return False
+            return
         difference = measurement.end_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             measurement.begin(answers, now)
-            return False
+            return
         else:
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
@@ -287,17 +286,27 @@ class ConcurrencyLimit:
             self._measurement.until = answers
         else:  # what was sent with the other number comes first
             self._measurement.until = answers + max(self.bound, self._other)
-        return self._is_news(most)
 
     def _is_news(self, most: int) -> bool:
         if self.phase is not Phase.RESTING:
             return False
-        is_lowered = self.comparison is not None and self.bound < most
-        found = self.bound if is_lowered else 0
+        found = self.bound if self.found(most) is not None else 0
         if found == self._reported:
             return False
         self._reported = found
         return True
+
+    def found(self, most: int) -> Comparison | int | None:
+        """Return why a site gets fewer requests at once than the project allows.
+
+        A comparison, or the number that it serves and refuses more; None: it gets
+        `most`, or nothing was found.
+        """
+        if self.bound >= most:
+            return None
+        if self.connections is not None and self.connections.most <= self.bound:
+            return self.bound
+        return self.comparison
 
     def _lower(self, most: int) -> None:
         """Follow a project's number that was lowered during the crawl."""

@@ -5,8 +5,9 @@ requests of a client at once, and refuse what is above. There a refusal depends 
 requests in flight alone. A rate limit refuses when its bucket is full; outages, dead
 pages and chance refuse at any number. So each refusal and each good answer is noted
 with the number in flight when its request was sent, its own included. The site limits
-connections if several pauses in a row began at about the same number, two at least,
-and hardly anything was served at that number or above meanwhile, and much below it.
+connections if two pauses in a row began at about the same number, and so little was
+served at that number or above meanwhile, and so much below it, that chance does not
+explain it.
 
 From then on the site gets one request less than the least that was refused. After many
 answers without a refusal one more is tried; if it is refused, the next trial comes
@@ -21,17 +22,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from math import inf
 
+from scrapy_mandelbot.politeness.rate_control import BY_CHANCE
+
 _RUNS = 2  # pauses that have to begin at about the same number
 _ABOUT = 1.25  # times the least number of them, or one more
 # Good answers to each refusal: answers on their way back are counted as in flight.
 _SERVED_ABOVE = 1
-_SERVED_BELOW = 4  # times as many as refusals and what was served above, at least
 _DOUBTS = 2  # pauses in a row that began otherwise
 _LONG = 200  # answers, for each request at once, after which one more is tried
 _LONGEST = 16  # times as many, at most
 
 
-class _Run:
+class _PauseAtNumber:
     """A pause, and what followed until the next."""
 
     __slots__ = ("refused_at", "served")
@@ -54,7 +56,7 @@ class ConnectionLimit:
     def __init__(self) -> None:
         self.most: float = inf
         """Requests at once that the site serves; ``inf``: no such limit is known."""
-        self._runs: deque[_Run] = deque(maxlen=_RUNS)
+        self._runs: deque[_PauseAtNumber] = deque(maxlen=_RUNS)
         self._doubts = 0
         self._long = 1  # times _LONG
         self._left = 0  # answers until one more is tried
@@ -80,7 +82,7 @@ class ConnectionLimit:
                 run = self._runs[-1]
                 run.refused_at = min(run.refused_at, at_once)
             return
-        self._runs.append(_Run(at_once))
+        self._runs.append(_PauseAtNumber(at_once))
         least = self._limit()
         if least is None:
             self._doubt()
@@ -106,7 +108,7 @@ class ConnectionLimit:
             return None
         least = min(run.refused_at for run in runs)
         most = max(run.refused_at for run in runs)
-        if least < 2 or most > max(_ABOUT * least, least + 1):
+        if least <= 1 or most > max(_ABOUT * least, least + 1):
             return None
         above = 0
         below = 0
@@ -116,6 +118,7 @@ class ConnectionLimit:
                     above += count
                 else:
                     below += count
-        if above > _SERVED_ABOVE * _RUNS or below < _SERVED_BELOW * (_RUNS + above):
+        if above > _SERVED_ABOVE * _RUNS:
             return None
-        return least
+        share = (_RUNS + above) / (_RUNS + above + below)
+        return least if share**_RUNS <= BY_CHANCE else None
