@@ -415,7 +415,7 @@ class Site:
         self.recheck()
         return effect
 
-    def _note_refused(self, flight: Flight, *, begins_pause: bool) -> None:
+    def _note_refused(self, flight: Flight[Any], *, begins_pause: bool) -> None:
         """Look whether the number of requests in flight is what the site refuses."""
         if self.concurrency is ConcurrencyLimit.NONE:
             self.concurrency = ConcurrencyLimit()

@@ -330,7 +330,7 @@ class InFlight:
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
 
-    def _look_at_limit(self, flight: Flight, most: float) -> None:
+    def _look_at_limit(self, flight: Flight[Site], most: float) -> None:
         """Note that a slot has as many requests as its site bears, or it may have."""
         site = flight.site
         slot = flight.slot
