@@ -82,7 +82,7 @@ class Budget:
         """Whether its seconds are used up: a flag, as questions bring no time."""
         self.was_reached = False
         """Whether this run has reported that the budget is reached."""
-        self.flights: set[Flight] = set()
+        self.flights: set[Flight[Any]] = set()
         """Requests that were handed out and may become pages."""
         self._takes_account = takes_account
         self._unsettled: dict[Any, tuple[int, int]] = {}
@@ -128,13 +128,13 @@ class Budget:
             return NEVER
         return _FULL if self.is_full else GO
 
-    def hand_out(self, flight: Flight) -> None:
+    def hand_out(self, flight: Flight[Any]) -> None:
         """Count a request until it has ended; once it is reached, none counts."""
         if not self.is_reached:
             self.flights.add(flight)
             flight.reserve(Purpose.BUDGET, self._released)
 
-    def answered(self, flight: Flight, *, is_page: bool, size: int) -> None:
+    def answered(self, flight: Flight[Any], *, is_page: bool, size: int) -> None:
         """Count an answer; a page only if its request was handed out within the budget.
 
         `size`: bytes of the body.
@@ -184,7 +184,7 @@ class Budget:
         size = sum(size for _, size in self._unsettled.values())
         return spent._replace(pages=spent.pages - pages, bytes=spent.bytes - size)
 
-    def _released(self, flight: Flight, _now: float) -> bool:
+    def _released(self, flight: Flight[Any], _now: float) -> bool:
         was_full = self.is_full
         self.flights.discard(flight)
         return was_full
@@ -198,7 +198,7 @@ class SiteWithBudget(Site):
     budget: Budget | None
 
     def decide(
-        self, now: float, flight: Flight | None = None, section: str = ""
+        self, now: float, flight: Flight[Any] | None = None, section: str = ""
     ) -> Decision:
         """Decide on a request, by the budget first: it outlasts each pause."""
         if self.budget is not None and flight is None and section != EXEMPT:

@@ -31,6 +31,7 @@ class Reason(Enum):
     RECOVERING = "recovering"
     PACE = "pace"
     BUDGET = "budget reached"
+    AT_ONCE = "enough at once"
     SLOT_FULL = "slot full"
     ASKED = "asked"
     NEXT = "next"

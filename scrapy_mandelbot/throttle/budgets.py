@@ -89,7 +89,7 @@ class Budgets:
 
     # Called by the throttle and the middlewares.
 
-    def handed_out(self, flight: Flight, now: float) -> None:
+    def handed_out(self, flight: Flight[Site], now: float) -> None:
         """Count a request that the queue hands out."""
         site = flight.site
         budget = site.budget
@@ -101,14 +101,14 @@ class Budgets:
         if budget.is_full:
             site.recheck()
 
-    def is_above(self, flight: Flight) -> bool:
+    def is_above(self, flight: Flight[Site]) -> bool:
         """Return whether a request comes after the last that its budget allows."""
         budget = flight.site.budget
         if budget is None or not flight.is_from_queue or flight in budget.flights:
             return False
         return budget.is_reached and not flight.request.meta.get("dont_obey_budget")
 
-    def answered(self, flight: Flight, response: Response) -> None:
+    def answered(self, flight: Flight[Site], response: Response) -> None:
         """Count an answer that is handed on, before its request ends."""
         budget = flight.site.budget
         if budget is None or not self._counts(flight.request):
