@@ -20,10 +20,10 @@ lease             ``Leases``, of the throttle         when this crawl has the le
 
 Where others wait for the end of one request, that request holds a ``Reservation`` with
 a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay), ``QUOTA`` or
-``BUDGET``. Every ending (a response, an exception, a request that returns to the queue, waits, or
-was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``, which
-releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as the
-scout continues with its own page. If a release lets others go, ``Throttle.update``
+``BUDGET``. Every ending (a response, an exception, a request that returns to the queue,
+waits, or was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``,
+which releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as
+the scout continues with its own page. If a release lets others go, ``Throttle.update``
 wakes them.
 
 ``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
