@@ -781,7 +781,8 @@ _ROWS = (
         Severity.NOTE,
         "A path contains characters that must be escaped.",
         "URLs are ASCII: robots that follow RFC 9309 escape the characters as UTF-8, "
-        "to others they match nothing.",
+        "to others they match nothing. Google recommends to write the escapes (its "
+        "changelog of crawling, 23 October 2026).",
     ),
     FindingKind(
         "bad-escape",

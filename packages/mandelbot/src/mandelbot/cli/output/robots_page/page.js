@@ -267,7 +267,7 @@
 
   urlsBox.value = data.urls.join("\n");
   agentsBox.value = data.agents.join("\n");
-  let isDialectChosen = false; // by the person who looks at the page
+  let isDialectChosen = false; // by the reader
   const chooseDialect = () => {
     if (!isDialectChosen) dialectBox.value = dialectFor(linesIn(agentsBox));
   };
