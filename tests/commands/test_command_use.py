@@ -43,6 +43,8 @@ def test_importing_the_command_loads_no_other_module():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == [
+        "mandelbot",
+        "mandelbot.lazy",  # of the list of public names
         "scrapy_mandelbot",
         "scrapy_mandelbot.commands",
         "scrapy_mandelbot.commands.robots",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from loopback import Web
+from small_webs import Web
 from support.command import Command
 
 

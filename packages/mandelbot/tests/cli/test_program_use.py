@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from loopback import Answer
+from small_webs import Answer
 
 from mandelbot.cli import VERBS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
-from loopback import Answer
+from small_webs import Answer
 
 HEAD = '<?xml version="1.0"?><{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
 

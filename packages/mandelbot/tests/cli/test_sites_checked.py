@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from loopback import Answer
+from small_webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
 TEXT = {"Content-Type": "text/plain"}

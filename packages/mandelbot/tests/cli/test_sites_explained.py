@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from loopback import Answer
+from small_webs import Answer
 
 DOCS = Path(__file__).parents[2] / "docs"
 

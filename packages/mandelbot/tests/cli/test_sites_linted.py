@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from loopback import Answer
+from small_webs import Answer
 
 CLEAN = "User-agent: *\nDisallow: /private/\n"
 WARNS = "User-agent: *\nUser-agent: a\nDisallow: /b\nNoindex: /b\n"

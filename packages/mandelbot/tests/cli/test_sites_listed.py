@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from loopback import Answer
+from small_webs import Answer
 
 from mandelbot.cli.output.rules_in_force import MOST_NAMED
 from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS

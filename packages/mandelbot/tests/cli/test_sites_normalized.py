@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopback import Answer
+from small_webs import Answer
 
 from mandelbot.cli.verbs import main
 from mandelbot.fix.effects import FIRST_MATCH
