@@ -110,4 +110,4 @@ def test_dialects_differ_in_what_a_status_means(webs, robots):
     assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == [
         "rep1994"
     ]
-    assert (report["alike"], run.returncode) == (False, 1)
+    assert (report["agree"], run.returncode) == (False, 1)
