@@ -7,6 +7,7 @@ time for each. A server answers each request well or with a 503, half a latency 
 was sent. The laws:
 
 ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
+measured the same, with ``MANDELBOT_CONCURRENCY = "measured"``
 together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once
@@ -38,7 +39,12 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from simulated_queue import QueueOfHosts, QueueOfNames, SiteAndQueue
+from simulated_queue import (
+    MeasuredSiteAndQueue,
+    QueueOfHosts,
+    QueueOfNames,
+    SiteAndQueue,
+)
 from simulated_scenarios import SCENARIOS, SILENCE, Scenario
 
 if TYPE_CHECKING:
@@ -263,6 +269,13 @@ def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames
     return SiteAndQueue(crawl)
 
 
+def measured(crawl: Crawl) -> SiteAndQueue | QueueOfNames:
+    """The same, and how many requests at once a site bears is found out."""
+    if crawl.scenario.names > 1:
+        return QueueOfNames(crawl, queue=MeasuredSiteAndQueue)
+    return MeasuredSiteAndQueue(crawl)
+
+
 class Stock:
     """Scrapy's RetryMiddleware."""
 
@@ -312,6 +325,7 @@ class Fixed(Stock):
 
 LAWS: dict[str, Callable[..., Any]] = {
     "ours": ours,
+    "measured": measured,
     "together": partial(ours, together=True),
     "stock": Stock,
     "fixed": Fixed,

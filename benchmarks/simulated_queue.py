@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.answers.outcome import Failure
 from simulated_scenarios import CHALLENGE
 
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
@@ -125,7 +126,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
-        self._note_full(now)
+        self._look_at_limit(flight, now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
 
@@ -133,7 +134,7 @@ class SiteAndQueue:
         """Return how many requests may be in flight."""
         return InFlight.AT_FIRST + self._answered
 
-    def _note_full(self, now: float) -> None:
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
 
     def left(self, flight: Flight[Site], _url: str, now: float) -> None:
@@ -225,6 +226,25 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
+class MeasuredSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+
+    def most_at_once(self) -> int:
+        return self.site.concurrency.bound
+
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
+        flight.at_once = self._in_flight
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
+
+
 class _OfOneName:
     """The part of a crawl that is of one name: a queue of its own, and the rest of the
     crawl.
@@ -247,9 +267,16 @@ class QueueOfNames:
     Args:
         crawl: which asks them.
         together: whether those share a pause that are refused together.
+        queue: of one site.
     """
 
-    def __init__(self, crawl: Crawl, *, together: bool = False) -> None:
+    def __init__(
+        self,
+        crawl: Crawl,
+        *,
+        together: bool = False,
+        queue: type[SiteAndQueue] = SiteAndQueue,
+    ) -> None:
         self._is_together = together
         self._pause: Pause | None = None
         self._refused_at: dict[str, float] = {}
@@ -258,7 +285,7 @@ class QueueOfNames:
         for url in crawl.queue:
             queues.setdefault(_name(url), []).append(url)
         self._parts = {name: _OfOneName(crawl, queue) for name, queue in queues.items()}
-        self._sites = {name: SiteAndQueue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
+        self._sites = {name: queue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
         self._order = list(self._parts)
         crawl.queue = self  # type: ignore[assignment]
 

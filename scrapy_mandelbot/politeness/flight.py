@@ -89,6 +89,10 @@ class Flight(Generic[_SiteT]):
     """How it ends, if no middleware sees its end."""
     slot = ""
     """The download slot through which it goes, where it is from the queue."""
+    at_once = 0
+    """The requests of its site in flight when it was handed out, itself included; 0:
+    they were not counted.
+    """
     dont_filter = False
     meta: Mapping[str, object] | None = None
     """Of the meta keys that the way out changes, those that it had in the queue."""

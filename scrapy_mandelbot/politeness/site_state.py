@@ -363,6 +363,7 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
+        self.concurrency.served(flight.at_once)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
@@ -388,8 +389,6 @@ class Site:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
-        if self.concurrency is not ConcurrencyLimit.NONE:
-            self.concurrency.disturbed()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.
@@ -409,10 +408,23 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
+        if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+            self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
         self.recheck()
         return effect
+
+    def _note_refused(self, flight: Flight[Any], *, begins_pause: bool) -> None:
+        """Look whether the number of requests in flight is what the site refuses."""
+        if self.concurrency is ConcurrencyLimit.NONE:
+            self.concurrency = ConcurrencyLimit()
+        limit = self.concurrency
+        is_no_rate = limit.refused(flight.at_once, begins_pause=begins_pause)
+        rate_control = self.pause.rate_control
+        if is_no_rate and rate_control is not None:
+            rate_control.disregard((flight.sent_at,))
+            rate_control.forget_limit()
 
     def _refused_as_robot(
         self, flight: Flight[Any], page: bytes, refusal: Refusal

@@ -241,7 +241,13 @@ class InFlight:
         if not site.has_answered:
             self.unresponsive[flight] = None
         if self.finds_limits:
-            self._look_at_limit(site, slot, len(in_slot))
+            at_once = len(in_slot)
+            flight.at_once = at_once
+            if self._site_of_slot.setdefault(slot, site) is not site:
+                self._shared_slots.add(slot)
+            most = self.limits.get(slot, inf)
+            if at_once >= site.concurrency.bound or at_once >= most:
+                self._look_at_limit(flight, most)
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
         if len(self.flights) > self._look_at:
@@ -324,35 +330,28 @@ class InFlight:
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
 
-    def _look_at_limit(self, site: Site, slot: str, in_slot: int) -> None:
-        """Note which sites use a slot, and whether it has as many as it may have."""
-        if self._site_of_slot.setdefault(slot, site) is not site:
-            self._shared_slots.add(slot)
-        most = self.limits.get(slot, inf)
-        is_full = in_slot >= min(site.concurrency.bound, most)
-        if is_full and most > 1 and site.is_plain:
-            self._note_full(site, slot, self.limits[slot])
-
-    def _note_full(self, site: Site, slot: str, most: float) -> None:
-        """Let a site's limit know that as many requests are in flight as it allows."""
-        in_flight = self._of_site(site, slot)
+    def _look_at_limit(self, flight: Flight[Site], most: float) -> None:
+        """Note that a slot has as many requests as its site bears, or it may have."""
+        site = flight.site
+        slot = flight.slot
+        if slot in self._shared_slots:
+            flight.at_once = self.count(site, slot)
         limit = site.concurrency
+        if flight.at_once < min(limit.bound, most) or not site.is_plain:
+            return
         tally = site.tally
         answers = tally.pages + tally.others + tally.cached
-        if limit is ConcurrencyLimit.NONE:
-            if answers + in_flight < FIRST:
-                return
-            limit = ConcurrencyLimit(int(most))
-            site.concurrency = limit
-        if in_flight < min(limit.bound, most):
+        if answers < limit.look_at and answers <= limit.full_at + 2 * limit.bound:
+            limit.full_at = answers  # nothing else to do, for most of the pages
             return
-        if limit.full(answers, self._now(), int(most)):
-            self._limit_found(site, int(most))
-
-    def _of_site(self, site: Site, slot: str) -> int:
-        if slot in self._shared_slots:
-            return self.count(site, slot)
-        return len(self._in_slots[slot])
+        if limit is ConcurrencyLimit.NONE:
+            if most <= 1 or answers + flight.at_once < FIRST:
+                return
+            limit = ConcurrencyLimit(int(self.limits[slot]))
+            site.concurrency = limit
+        most = int(self.limits[slot])
+        if limit.full(answers, self._now(), most):
+            self._limit_found(site, most)
 
     def count(self, site: Site, slot: str) -> int:
         """Return how many requests to a site are in flight through a slot."""

@@ -115,15 +115,19 @@ class Throttle:
 
     def _limit_found(self, site: Site, most: int) -> None:
         """Report how many requests a site bears at once, where that has changed."""
-        found = site.concurrency.comparison
-        if found is None or site.concurrency.bound >= most:
-            at_once = counted(most, "request")
-            self._emit(events.CONCURRENCY_RAISED, site=site.name, at_once=at_once)
+        found = site.concurrency.found(most)
+        bound = site.concurrency.bound
+        number: dict[str, Any] = {"site": site.name, "bound": bound, "most": most}
+        number["at_once"] = counted(bound, "request")
+        if found is None:
+            self._emit(events.CONCURRENCY_RAISED, **number)
+            return
+        if isinstance(found, int):
+            self._emit(events.CONNECTIONS_LIMITED, **number)
             return
         self._emit(
             events.CONCURRENCY_LOWERED,
-            site=site.name,
-            at_once=counted(found.bound, "request"),
+            **number,
             now_rate=f"{found.rate:.1f}",
             other=found.other,
             other_rate=f"{found.other_rate:.1f}",
