@@ -29,7 +29,7 @@ pauses and the rate after them are the business of ``pause.py`` and ``rate_contr
 
 Sources: Little, "A proof for the queuing formula L = λW" (1961); RFC 5681, section 3.1
 (slow start); RFC 9406 (leaving it early); PCC (Dong 2015: trials of rates by their
-utility); draft-illyes-webbotauth-cbcp, which asks crawlers to heed response times.
+utility); draft-illyes-webbotauth-cbcp-00, which asks crawlers to heed response times.
 """
 
 from __future__ import annotations
