@@ -15,9 +15,13 @@ on, the median and the 95th percentile of a visitor's wait in milliseconds, the 
 as times what it is in an empty site, and pages a second as a share of those of the
 ramp (the median over the seeds). Healthy sites bear all that the project allows: h.
 
+``--gate`` runs ten rows with one seed, and exits with 1 if the package's law gets fewer
+pages a second than its gate, as a share of the ramp's, or lets a visitor wait longer.
+
 Usage::
 
     python benchmarks/bearable.py [--seeds 5] [--pages 800] [--law law ...] [row ...]
+    python benchmarks/bearable.py --gate
 """
 
 from __future__ import annotations
@@ -439,6 +443,23 @@ HEALTHY = _healthy()
 ROWS = HEALTHY | _others()
 
 
+GATES = {
+    "healthy 30 ms, 8": (0.95, 1.1),
+    "healthy 30 ms, 64": (0.9, 1.1),
+    "16 workers, 8": (0.95, 1.4),
+    "log-normal 1.0, 32": (0.9, 1.1),
+    "another's bursts 3 times, 8": (0.95, 1.1),
+    "one thread 60 ms, 8": (0.95, 3.0),
+    "4 workers, 64": (9.0, 2.0),
+    "thrashing, 32": (5.0, 2.0),
+    "6 connections, 16": (1.9, 1.1),
+    "10/s burst 20 refuses, 8": (0.98, 1.1),
+}
+"""By row: the least share of the ramp's pages a second, and the most times that a
+visitor waits as long as in an empty site.
+"""
+
+
 # Figures.
 
 
@@ -505,13 +526,36 @@ def share(row: Row, law: str, seeds: range, pages: int) -> float:
     )
 
 
+def hold_to_gates(pages: int) -> None:
+    """Print ten rows beside their gates; exit with 1 if one does not hold."""
+    seed = range(1)
+    failed = []
+    for name, (least, most) in GATES.items():
+        of_ramp = share(ROWS[name], "law", seed, pages)
+        times = medians(ROWS[name], "law", seed, pages).times
+        word = ""
+        if of_ramp < least or times > most:
+            word = "FAILS"
+            failed.append(name)
+        print(
+            f"{name:32} {of_ramp:6.2f}  gate {least:5.2f}"
+            f"  {times:5.1f}x  gate {most:4.1f}x  {word}".rstrip()
+        )
+    if failed:
+        sys.exit(f"outside of the gates: {', '.join(failed)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("row", nargs="*")
+    parser.add_argument("--gate", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=800)
     parser.add_argument("--law", action="append", choices=LAWS)
     options = parser.parse_args()
+    if options.gate:
+        hold_to_gates(options.pages)
+        return
     seeds = range(options.seeds)
     print(
         f"  {'site, in flight':32} {'law':6} got  refused pages/s    late"

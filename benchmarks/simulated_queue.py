@@ -155,6 +155,8 @@ class SiteAndQueue:
         self, flight: Flight[Site], url: str, now: float, retry_after: float | None
     ) -> None:
         page = url.encode()
+        if flight.at_once:
+            flight.at_once = max(flight.at_once, self._in_flight)
         self._in_flight -= 1
         if retry_after == CHALLENGE:
             self._challenged(flight, url, now)

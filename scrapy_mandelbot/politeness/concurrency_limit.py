@@ -402,7 +402,7 @@ class ConcurrencyLimit:
             self.bound = min(2 * self.bound, most)
             self._measure_anew()
         elif self._is_well_at_first(most):
-            self._rest = _WELL_REST
+            self._rest = _FIRST_REST if most < FIRST else _WELL_REST
             self._go_to_rest()
         elif self._reference and share >= _STARTED_WELL:
             self._enough = self.bound

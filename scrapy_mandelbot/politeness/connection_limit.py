@@ -25,9 +25,10 @@ from math import inf
 from scrapy_mandelbot.politeness.rate_control import BY_CHANCE
 
 _RUNS = 2  # pauses that have to begin at about the same number
-_ABOUT = 1.25  # times the least number of them, or one more
+_ABOUT = 1.5  # times the least number of them, or one more
 # Good answers to each refusal: answers on their way back are counted as in flight.
 _SERVED_ABOVE = 1
+_SERVED_BELOW = 12  # good answers, at least: short runs are those of chance
 _DOUBTS = 2  # pauses in a row that began otherwise
 _LONG = 200  # answers, for each request at once, after which one more is tried
 _LONGEST = 16  # times as many, at most
@@ -118,7 +119,7 @@ class ConnectionLimit:
                     above += count
                 else:
                     below += count
-        if above > _SERVED_ABOVE * _RUNS:
+        if above > _SERVED_ABOVE * _RUNS or below < _SERVED_BELOW:
             return None
         share = (_RUNS + above) / (_RUNS + above + below)
         return least if share**_RUNS <= BY_CHANCE else None

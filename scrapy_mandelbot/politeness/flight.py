@@ -92,8 +92,8 @@ class Flight(Generic[_SiteT]):
     slot = ""
     """The download slot through which it goes, where it is from the queue."""
     at_once = 0
-    """The requests of its site in flight when it was handed out, itself included; 0:
-    they were not counted.
+    """The requests of its site in flight when it was handed out, itself included, or
+    when it was refused, if those were more; 0: they were not counted.
     """
     dont_filter = False
     meta: Mapping[str, object] | None = None

@@ -109,6 +109,7 @@ class SiteQueue:
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
         self._in_flight.finds_limits = (
             self._crawl.config.concurrency == "measured"
+            and self._crawl.config.recovers
             and not engine.has_delays(crawler)
         )
         self._at_first = inf

@@ -142,6 +142,9 @@ class Pauses:
         if self.shared_limits is not None:
             self.shared_limits.refused(site, now)
         fingerprint = self._in_flight.fingerprint_of(flight)
+        if flight.at_once:  # requests need not arrive in the order they were sent in
+            now_at_once = self._in_flight.in_slot(flight.slot)
+            flight.at_once = max(flight.at_once, now_at_once)
         effect = site.refused(flight, fingerprint, refusal)
         self._sites.note_trouble(site)
         if effect is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer
 
 from scrapy_mandelbot.testing import TIME
@@ -69,11 +70,100 @@ async def test_a_site_that_bears_all_gets_all(webs):
     assert not result.logged("Limited http://")
 
 
+class Connections:
+    """Answers after 50 ms, and refuses what comes while so many are inside."""
+
+    def __init__(self, most):
+        self._most = most
+        self._ends = []
+        self.refused = 0
+
+    def __call__(self, path):
+        if path == "/robots.txt":
+            return None
+        now = TIME.elapsed()
+        self._ends = [one for one in self._ends if one > now]
+        if len(self._ends) >= self._most:
+            self.refused += 1
+            return Answer(b"", 503)
+        self._ends.append(now + 0.05)
+        return Answer(b"<html>page</html>", delay=0.05)
+
+
+@ensureDeferred
+async def test_a_site_that_refuses_more_connections_gets_as_many_as_it_serves(webs):
+    """Two pauses show it; a rate would be found for less than half of the speed."""
+    site = Connections(6)
+    result = await crawled(webs, site)
+    assert len(result.items) == PAGES
+    assert site.refused <= 20
+    line = result.logged("Limited http://")[0]
+    assert "it refuses those above that number" in line
+    assert not result.logged("requests a second")
+
+
+@ensureDeferred
+async def test_a_small_setting_is_measured_too(webs):
+    workers = Workers(1)
+    result = await crawled(webs, workers, CONCURRENT_REQUESTS_PER_DOMAIN=4)
+    assert len(result.items) == PAGES
+    assert max(workers.inside) == 4
+    assert max(workers.inside[-100:]) <= 2
+
+
+@ensureDeferred
+async def test_a_job_measures_too(webs, tmp_path):
+    workers = Workers(1)
+    result = await crawled(webs, workers, JOBDIR=str(tmp_path))
+    assert len(result.items) == PAGES
+    assert max(workers.inside[-100:]) <= 4
+
+
+@ensureDeferred
+async def test_two_sites_of_one_download_slot_share_what_the_project_allows(webs):
+    """Two ports of a host. Neither fills the slot, so neither is measured for long."""
+    crowded, healthy = Workers(1), Workers(1_000)
+    urls = []
+    for workers in (crowded, healthy):
+        web = webs()
+        web.refuse = workers
+        urls += [f"{web.url}/page/{number}" for number in range(PAGES)]
+    result = await crawl(LinksSpider, MEASURED, start_urls=urls)
+    assert len(result.items) == 2 * PAGES
+    assert max(crowded.inside) <= 16
+    assert max(healthy.inside) <= 16
+
+
+@ensureDeferred
+async def test_two_crawls_with_one_store_are_never_worse_than_unmeasured(
+    webs, tmp_path
+):
+    """Each measures by itself, and has the more pages the more requests it sends, as
+    they share the site's one worker.
+    """
+    workers = Workers(1)
+    web = webs()
+    web.refuse = workers
+    settings = {**MEASURED, "MANDELBOT_STORE": str(tmp_path / "store.db")}
+    runs = []
+    for name in ("one", "other"):
+        urls = [f"{web.url}/{name}/{number}" for number in range(PAGES)]
+        run = crawl(LinksSpider, settings, start_urls=urls)
+        runs.append(Deferred.fromCoroutine(run))
+    for result in await gatherResults(runs):
+        assert len(result.items) == PAGES
+    assert max(workers.inside) <= 32
+
+
 @ensureDeferred
 @pytest.mark.parametrize(
     "settings",
-    [{"MANDELBOT_CONCURRENCY": "fixed"}, {"DOWNLOAD_DELAY": 0.001}],
-    ids=["fixed", "a delay of the project's"],
+    [
+        {"MANDELBOT_CONCURRENCY": "fixed"},
+        {"DOWNLOAD_DELAY": 0.001},
+        {"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
+    ],
+    ids=["fixed", "a delay of the project's", "no recovery"],
 )
 async def test_nothing_is_measured_where_the_project_decides(webs, settings):
     workers = Workers(1)

@@ -6,7 +6,7 @@ import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from nginx import IS_THERE, Nginx
 from scrapy import signals
-from webs import site
+from webs import Answer, site
 
 from scrapy_mandelbot.testing import TIME
 
@@ -61,6 +61,32 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     assert "retry/count" not in result.stats
     assert max(hit.at for hit in healthy.hits) - began < seconds / 2
     assert server.visits().least_return >= 0.8, "it waited after each refusal"
+
+
+@ensureDeferred
+async def test_a_limit_of_connections_is_crawled_with_as_many_as_it_serves(nginx, webs):
+    """``limit_conn`` 4 in front of a slow server, where 16 are allowed: all pages, and
+    few refusals. Stock Scrapy loses most of them.
+    """
+    slow = webs()
+    slow.refuse = lambda _path: Answer(b"<html>page</html>", delay=0.1)
+    settings = {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "MANDELBOT_CONCURRENCY": "measured",
+        "ROBOTSTXT_OBEY": False,
+    }
+    got, refused = [], []
+    for more in ({}, {"ADDONS": {}, "MANDELBOT_CONCURRENCY": None}):
+        server = nginx(connections=4, behind=slow.url)
+        server.start()
+        urls = [f"{server.url}/{number}" for number in range(200)]
+        result = await crawl(LinksSpider, {**settings, **more}, start_urls=urls)
+        got.append(len(result.items))
+        refused.append(server.statuses().count(503))
+    assert got[0] == 200
+    assert got[1] < 150
+    assert refused[0] <= 30
+    assert refused[1] > 100
 
 
 @pytest.mark.thorough

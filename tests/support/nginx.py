@@ -33,13 +33,14 @@ http {{
     fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     types {{ text/html html; text/plain txt; }}
+    limit_conn_zone $server_addr zone=connections:1m;
     limit_req_zone $server_addr zone=pages:1m rate={rate}r/{per};
     server {{
         listen 127.0.0.1:{port};
         root {folder}/www;
         index index.html;
         location / {{
-            limit_req zone=pages {burst};
+            {limit}
             limit_req_status {status};
             {refuses}
         }}
@@ -106,14 +107,24 @@ class Nginx:
     def __init__(
         self,
         folder,
-        rate: int,
-        burst: int,
+        rate: int = 1,
+        burst: int = 0,
         delay: str = "nodelay",
         retry_after: int | None = None,
         *,
         per: str = "s",
         status: int = 503,
+        connections: int = 0,
+        behind: str = "",
     ) -> None:
+        """Make one with ``limit_req``; with `connections`, with ``limit_conn``.
+
+        `behind`: the URL of a server to which nginx hands its requests on.
+        """
+        bucket = f"burst={burst} {delay}" if burst else ""
+        limit = f"limit_req zone=pages {bucket};"
+        if connections:
+            limit = f"limit_conn connections {connections}; proxy_pass {behind};"
         self.folder = folder
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -127,7 +138,7 @@ class Nginx:
             rate=rate,
             per=per,
             status=status,
-            burst=f"burst={burst} {delay}" if burst else "",
+            limit=limit,
             refuses="" if retry_after is None else "error_page 503 @refused;",
             retry_after=f"add_header Retry-After {retry_after} always;"
             if retry_after
