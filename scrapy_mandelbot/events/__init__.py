@@ -182,6 +182,12 @@ QUOTA = Event(
     "Paused %(where)s until %(until)s: its quota is used up (RateLimit header)",
     stats=("mandelbot/pace/quota",),
 )
+QUOTA_SLOW = _warning(
+    "The quota of %(where)s holds up the crawl: %(rate)s (RateLimit header),"
+    " %(waiting)s queued, at least %(length)s."
+    ' MANDELBOT_PACE_OPTIONS["quota"] limits each wait',
+    stats=("mandelbot/pace/quota_slow",),
+)
 TURN_WAITED = Event(
     stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),)
 )

@@ -74,7 +74,7 @@ def _take_after(draft: Path, former: os.stat_result) -> None:
 
 
 def _bring_to_disk(folder: Path) -> None:
-    """Bring a folder's list of names to the disk, where the system has a call for it."""
+    """Bring the names in a folder to the disk, where the system has a call for it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     with suppress(OSError):  # a folder that may be written, but not read
