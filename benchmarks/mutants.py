@@ -3,14 +3,15 @@
 Usage: python benchmarks/mutants.py [SEED [NUMBER [LEAST]]]
 
 Draws so many lines (40) of the code that decides when a site is requested, breaks each
-in turn in a copy of the repository, and runs the tests nearest to it there. Prints a row
-for each, and exits with 1 if fewer than LEAST (none) are noticed: a line that nobody
-notices needs a test, or does nothing. The tests run until the first fails; where they
-come to no end, the line is noticed.
+in turn in a copy of the repository, and runs the tests nearest to it there. Prints a
+row for each, and exits with 1 if fewer than LEAST (none) are noticed: a line that
+nobody notices needs a test, or does nothing. The tests run until the first fails;
+where they come to no end, the line is noticed.
 
 A line is broken in one of the ways of `Breaker`: a comparison flipped, ``and`` and
-``or`` swapped, ``not`` dropped, a number one higher, another value returned, a statement
-deleted. Without a SEED it is the day of the year, so that each night draws others.
+``or`` swapped, ``not`` dropped, a number one higher, another value returned, a
+statement deleted. Without a SEED it is the day of the year, so that each night draws
+others.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Mutant(NamedTuple):
 
 
 class Breaker(ast.NodeVisitor):
-    """Collects the ways to break a module: places in its text, and what to put there."""
+    """Collects ways to break a module: places in its text, and what to put there."""
 
     OPPOSITES = (
         (ast.Lt, "<", ">="),
@@ -196,7 +197,7 @@ class Breaker(ast.NodeVisitor):
 
 def mutants(seed: str, number: int) -> list[Mutant]:
     """Draw broken lines: folders, modules and ways take turns."""
-    chance = random.Random(seed)  # noqa: S311 -- anybody may know them
+    chance = random.Random(seed)
     drawn: list[Mutant] = []
     seen = set()
     while len(drawn) < number:
@@ -271,7 +272,7 @@ def failure(copy: Path, tests: tuple[str, ...]) -> str:
             capture_output=True,
             text=True,
             timeout=LONGEST,
-            preexec_fn=end_at_last,  # noqa: PLW1509 -- it only sets a limit
+            preexec_fn=end_at_last,
             check=False,
         )
     except subprocess.TimeoutExpired:
