@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_sf
-from mandelbot.cli.invocation import Result
-from mandelbot.cli.output import UnavailableError, joined
-from mandelbot.cli.sources import errors_at, write_file
+from mandelbot.cli import Result, UnavailableError, errors_at, joined, write_file
 from mandelbot.formatting import shown
-from mandelbot.robotstxt.agents import product_tokens
+from mandelbot.robotstxt import product_tokens
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -46,7 +44,7 @@ except ImportError:
     raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
-    from mandelbot.cli.fetch import Fetched
+    from mandelbot.cli import Fetched
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
 

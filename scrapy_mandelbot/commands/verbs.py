@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_interface
 from typing import TYPE_CHECKING
 
-from mandelbot.cli import verbs as library
-from mandelbot.cli.verbs import OUTPUT, Verb, argument, flag, many
+from mandelbot import cli
+from mandelbot.cli import OUTPUT, Verb, argument, flag, many
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,7 +24,7 @@ def _wrong_use_of_job(opts: Namespace) -> str:
 
 
 VERBS = {
-    **library.VERBS,
+    **cli.VERBS,
     "cache": Verb(
         "scrapy_mandelbot.commands.project_verbs:look_at_copies",
         "list, show or drop the cached robots.txt files of the project",

@@ -11,8 +11,7 @@ from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers.content_codings import UnreadableBodyError, unpack
-from mandelbot.answers.meaning import Kind, ResponseMeaning
+from mandelbot.answers import Kind, ResponseMeaning, UnreadableBodyError, unpack
 from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 

@@ -10,11 +10,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
-from mandelbot.answers.failures import without_traceback
-from mandelbot.answers.outcome import Failure, Outcome, OutcomeKind, Trouble
+from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
+from mandelbot.answers import Trouble, without_traceback
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt import RobotsTxt
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -55,8 +54,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
-    from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415
+    from mandelbot.answers import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.sitemaps import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)

@@ -13,19 +13,21 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
-from mandelbot.answers.meaning import NOTHING, meaning_of
-from mandelbot.answers.outcome import (
+from mandelbot import Answer, Failure, Outcome
+from mandelbot.answers import (
+    NOTHING,
     SILENT,
-    Answer,
-    Failure,
-    Outcome,
     SiteKnowledge,
     Trouble,
+    TruncatedError,
+    error_text,
+    failure_at,
+    has_begun,
+    meaning_of,
     whole_lines,
 )
 from mandelbot.origins import robots_url, site_of
-from mandelbot.robotstxt.agents import header_text
+from mandelbot.robotstxt import header_text
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -199,7 +201,7 @@ class SiteFiles:
             if not location:
                 fetched = self._fetched(url, response, download)
                 return fetched._replace(has_credentials=has_credentials)
-            from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415 -- few
+            from mandelbot.sitemaps import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
             target = None

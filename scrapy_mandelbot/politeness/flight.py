@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
-    from mandelbot.answers.meaning import ResponseMeaning
+    from mandelbot.answers import ResponseMeaning
 
     from scrapy_mandelbot.politeness.site_state import Site
 

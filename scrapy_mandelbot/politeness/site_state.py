@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import clock_time
-
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import Faults
@@ -23,6 +21,7 @@ from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Section

@@ -15,8 +15,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from mandelbot.formatting import duration
-
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
@@ -28,6 +26,7 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
+from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord

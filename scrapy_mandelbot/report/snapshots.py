@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.formatting import counted, moment, shown
+from mandelbot.formatting import counted, shown
 
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import scrapy.signals
-from mandelbot.formatting import columns, counted, moment, rate_text, shown
+from mandelbot.formatting import columns, counted, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -20,6 +20,7 @@ from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import moment, rate_text
 
 if TYPE_CHECKING:
     from scrapy import Spider

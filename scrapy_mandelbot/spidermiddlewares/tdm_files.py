@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mandelbot.answers.outcome import Failure
-from mandelbot.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
+from mandelbot import Failure
+from mandelbot.preferences import BYTES_LIMIT, TDMREP_PATH, TdmFile
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles

@@ -16,7 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from mandelbot.answers.outcome import Failure
+from mandelbot import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 

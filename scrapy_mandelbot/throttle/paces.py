@@ -16,8 +16,8 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import RobotsTxt
-    from mandelbot.robotstxt.robots_txt import Agent
+    from mandelbot import RobotsTxt
+    from mandelbot.robotstxt import Agent
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace

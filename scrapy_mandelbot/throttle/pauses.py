@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers.outcome import Failure
+from mandelbot import Failure
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect

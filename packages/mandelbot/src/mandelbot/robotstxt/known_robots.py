@@ -8,10 +8,11 @@ of the row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-Agent = str | Sequence[str]
+if TYPE_CHECKING:
+    from mandelbot.robotstxt.agents import Agent
+
 Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
 
 KINDS: dict[Kind, str] = {

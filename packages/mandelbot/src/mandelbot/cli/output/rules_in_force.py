@@ -22,9 +22,8 @@ from mandelbot.robotstxt.records import name_of
 if TYPE_CHECKING:
     from mandelbot.answers.outcome import Answer
     from mandelbot.findings import Delivery
-    from mandelbot.robotstxt import Dialect, Verdict
+    from mandelbot.robotstxt import Agent, Dialect, Verdict
     from mandelbot.robotstxt.records import Record
-    from mandelbot.robotstxt.robots_txt import Agent
 
 EVERYBODY = "*"
 """Stands for the robots that the file does not name."""
