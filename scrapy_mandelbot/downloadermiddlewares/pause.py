@@ -19,7 +19,7 @@ from mandelbot.answers import (
     failure_of,
     meaning_of,
 )
-from mandelbot.formatting import counted, duration
+from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
@@ -37,6 +37,7 @@ from scrapy_mandelbot.throttle.in_flight import (
     SitePausedError,
     is_of_the_package,
 )
+from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
