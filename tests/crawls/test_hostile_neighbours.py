@@ -32,7 +32,7 @@ def crawl(name: str) -> tuple[float, float, int]:
     of it.
     """
     run = [sys.executable, HOSTILE, "attack", name, str(PAGES)]
-    gap, took, _, _, pages = json.loads(subprocess.check_output(run))
+    gap, took, _, _, pages, *_ = json.loads(subprocess.check_output(run))
     return gap, took, pages
 
 
