@@ -179,9 +179,13 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
     delay = robots.crawl_delay(agent)
     rates = robots.request_rates(agent)
     held = min(delay or 0.0, policy.longest)
+    window = 0.0
+    if policy.delay_is_window:
+        window = held
+        held = 0.0
     return Pace(
-        delay=0.0 if policy.delay_is_window else held,
-        window=held if policy.delay_is_window else 0.0,
+        delay=held,
+        window=window,
         rates=rates,
         visits=robots.visit_times(agent),
         by_fetch_time=policy.by_fetch_time and not rates and delay is None,

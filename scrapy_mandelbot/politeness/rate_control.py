@@ -277,8 +277,9 @@ class RateControl:
 
     def _is_chance(self, reading: Reading, *, is_short: bool) -> bool:
         """Return whether the pauses so far, and this short one, were chance."""
-        is_unlikely = reading.evidence < _IS_LIMIT
-        return is_short and is_unlikely and self._pauses > CONCLUSIVE
+        if not is_short or reading.evidence >= _IS_LIMIT:
+            return False
+        return self._pauses > CONCLUSIVE
 
     def _go_by_chance(self) -> None:
         self.mode = Mode.CHANCE

@@ -280,6 +280,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "turn_waits": _rounded(one.turn_waits),
         "pace": one.pace and {**_fields(one.pace), "came_every": one.came_every()},
         "limit": _rounded(one.limit),
+        "concurrency": _plain(one.concurrency),
         "gaps": _plain(one.gaps, ("count", "least", "median")),
         "retry_after": _plain(
             one.retry_after, ("asked", "longest", "kept", "broken", "soonest")

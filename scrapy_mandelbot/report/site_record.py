@@ -29,7 +29,11 @@ from scrapy_mandelbot.report.samples import (
 from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
+    from scrapy_mandelbot.report.samples import (
+        ConcurrencyRecord,
+        PaceRecord,
+        UsageRecord,
+    )
 
 Sample = TypeVar("Sample")
 
@@ -117,6 +121,8 @@ class SiteRecord(Tally):
     pace: PaceRecord | None = None
     limit: float | None = None
     """The rate limit found, in requests a second."""
+    concurrency: ConcurrencyRecord | None = None
+    """The requests at once that it bears, if they are fewer than the project allows."""
     gaps: QuantileSketch | None = None
     """Seconds between requests: of a site with a delay, or where requests are recorded.
     """
@@ -455,12 +461,10 @@ class SiteRecord(Tally):
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
-        mine = (
-            one
-            for one in reversed(self.pauses)
-            if one.where == where and one.ended is None
-        )
-        return next(mine, None)
+        for one in reversed(self.pauses):
+            if one.where == where and one.ended is None:
+                return one
+        return None
 
     def _note_gap(self, now: float) -> float | None:
         last = self._last_sent

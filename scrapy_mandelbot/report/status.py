@@ -30,6 +30,7 @@ class Reason(Enum):
     ROBOTS_TXT = "robots.txt pending"
     RECOVERING = "recovering"
     PACE = "pace"
+    AT_ONCE = "enough at once"
     SLOT_FULL = "slot full"
     ASKED = "asked"
     NEXT = "next"

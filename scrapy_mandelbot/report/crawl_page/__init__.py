@@ -147,6 +147,7 @@ _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
     "answers",
+    "concurrency",
     "gaps",
     "others",
     "pace",

@@ -5,6 +5,7 @@ from .agents import header_text as header_text
 from .agents import product_tokens as product_tokens
 from .dialects import DIALECTS as DIALECTS
 from .dialects import Dialect as Dialect
+from .known_robots import known_robot_verdict as known_robot_verdict
 from .paths import as_servers_read_it as as_servers_read_it
 from .robots_txt import RobotsTxt as RobotsTxt
 from .times import TIME_READERS as TIME_READERS
