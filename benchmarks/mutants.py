@@ -282,8 +282,8 @@ def failure(copy: Path, tests: tuple[str, ...]) -> str:
     if done.returncode < 0:
         return "no end"
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines(), "?"]
-    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    return (failed or lines)[0]
+    named = [line for line in lines if line.startswith(("FAILED ", "ERROR tests"))]
+    return (named or lines)[0]
 
 
 def end_at_last() -> None:
