@@ -227,7 +227,7 @@ def test_requests_that_another_process_has_given_back_are_passed_by(worker, cloc
     for request in one.shared.requests:
         request.meta["mandelbot_went_back"] = [0, 2]
     one.shared.fill(HEALTHY, 5)
-    for _ in range(10):
+    for _ in range(20):
         one.take_all_turns()
         clock.turn(60)
     assert len(one.sent) == 5
