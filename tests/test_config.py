@@ -102,6 +102,7 @@ BAD = [
     ("MANDELBOT_SITE_BUDGET", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
+    ('MANDELBOT_PACE_OPTIONS["quota"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),
     ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "twice", "True or False"),
     ("MANDELBOT_INNER_PRIORITY_QUEUE", "no.such.Queue", "ScrapyPriorityQueue"),
@@ -431,6 +432,7 @@ GOOD = [
     ('MANDELBOT_PAUSE_OPTIONS["tries"]', "3", "pause_tries", 3),
     ("MANDELBOT_CRAWL_DELAYS", "", "crawl_delays", {}),
     ('MANDELBOT_PACE_OPTIONS["longest"]', "5", "pace_policy", PacePolicy(longest=5)),
+    ('MANDELBOT_PACE_OPTIONS["quota"]', "5", "quota_longest", 5.0),
     (
         'MANDELBOT_PACE_OPTIONS["crawl_delay"]',
         "window",

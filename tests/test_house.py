@@ -11,11 +11,18 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from support.package_source import PACKAGE, TREES
+from support.package_source import PACKAGE, PACKAGES, TREES
 from tables import each_row
 
 LINES_WITH_PRIVATE_ATTRIBUTES = 36
 OVERRIDES: dict[str, set[str]] = {}
+EMPTIES = {
+    ("mandelbot", "files.py"): "what replaces a file; devices are written into",
+    ("scrapy_mandelbot", "commands/identity_verb.py"): "a new file, by O_EXCL",
+    ("scrapy_mandelbot", "job/spool.py"): "a number in a job's folder",
+    ("scrapy_mandelbot", "report/lost_requests.py"): "grows line by line in a run",
+}
+"""Modules that open files for writing, and why they leave no half of an old one."""
 
 
 @cache
@@ -135,3 +142,28 @@ def test_the_statuses_that_pause_a_site_stand_once():
         if {503, 429} <= {getattr(part, "value", None) for part in one.elts}
     ]
     assert places == []  # the library has them
+
+
+def opens_for_writing(node):
+    """Tell whether a node is a call that empties a file."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if name in {"write_bytes", "write_text", "write_to_textfile"}:
+        return True
+    given = [*node.args, *(one.value for one in node.keywords)]
+    modes = [one.value for one in given if isinstance(one, ast.Constant)]
+    return name in {"open", "fdopen"} and any(
+        isinstance(mode, str) and mode[:1] in {"w", "x"} for mode in modes
+    )
+
+
+def test_a_file_is_replaced_as_a_whole_by_one_function():
+    """Opening empties it: a full disk would leave a part of its owner's rules."""
+    found = {
+        (source.name, where)
+        for source in PACKAGES
+        for where, nodes in source.nodes.items()
+        if any(map(opens_for_writing, nodes))
+    }
+    assert found == set(EMPTIES)

@@ -70,8 +70,12 @@ def identity_new(invocation: ProjectInvocation) -> Result:
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     with errors_at(path):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(pem)
+        try:
+            with os.fdopen(file, "wb") as opened:
+                opened.write(pem)
+        except BaseException:  # the next try would find a part of a key in its way
+            path.unlink()
+            raise
     keyid = Signer(key).keyid
     text = f"{path} is a new private key: keep it secret. Its thumbprint is {keyid}\n"
     return Result(0, {"key": str(path), "thumbprint": keyid}, text)

@@ -6,6 +6,7 @@ import logging
 from functools import cached_property
 from http import HTTPStatus
 from inspect import isawaitable
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
@@ -18,6 +19,7 @@ from mandelbot.answers import (
     failure_of,
     meaning_of,
 )
+from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
@@ -35,6 +37,7 @@ from scrapy_mandelbot.throttle.in_flight import (
     SitePausedError,
     is_of_the_package,
 )
+from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SLOW = 3_600  # seconds that a quota holds the crawl up
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _SUCCESSES = range(200, 300)
@@ -475,13 +479,39 @@ def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     if quota is None:
         return
     left, named = quota
-    wait = min(named, crawl.config.retry_after_longest)
+    wait = min(named, crawl.config.quota_longest)
+    if not wait:
+        return
     if not left:
         emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
     site.pacer.note_quota(flight, left, wait, now)
+    if not left and "slow quota" not in site.reported:
+        _warn_if_slow(crawl, site, wait)
     site.recheck()
     crawl.throttle.sites.note_trouble(site)
+
+
+def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
+    """Warn, once per site, if its quota holds the crawl up for more than an hour.
+
+    A window is at least as long as what was left of it when the quota was used up.
+    """
+    quota = site.pacer.quota
+    if quota is None:
+        return
+    waiting = crawl.throttle.in_flight.waiting(site)
+    windows = max(1, ceil(waiting / quota.most))
+    length = windows * wait
+    if length <= _SLOW or not site.is_news("slow quota"):
+        return
+    crawl.events.emit(
+        events.QUOTA_SLOW,
+        where=site.name,
+        rate=f"{counted(quota.most, 'page')} in {duration(wait)}",
+        waiting=waiting,
+        length=duration(length),
+    )
 
 
 def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:

@@ -193,6 +193,12 @@ BUDGET_REACHED = Event(
 # Not by this run.
 BUDGET_STILL_REACHED = Event(stats=("mandelbot/budget/reached",))
 BUDGET_DROPPED = Event(stats=("mandelbot/budget/dropped",))
+QUOTA_SLOW = _warning(
+    "The quota of %(where)s holds up the crawl: %(rate)s (RateLimit header),"
+    " %(waiting)s queued, at least %(length)s."
+    ' MANDELBOT_PACE_OPTIONS["quota"] limits each wait',
+    stats=("mandelbot/pace/quota_slow",),
+)
 TURN_WAITED = Event(
     stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),)
 )

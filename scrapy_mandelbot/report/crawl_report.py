@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mandelbot.files import replace_file
 from mandelbot.formatting import shown
 from scrapy.exceptions import NotConfigured
 
@@ -411,13 +411,5 @@ def _json(value: object) -> str:
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
-    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with draft.open("w", encoding="ascii") as file:
-            file.writelines(pieces)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    replace_file(path, (piece.encode("ascii") for piece in pieces))

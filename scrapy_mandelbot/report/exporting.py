@@ -13,6 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mandelbot.files import replace_file
 from mandelbot.origins import host_of
 
 from scrapy_mandelbot.report.measurements import BUCKETS, LATEST, METRICS
@@ -156,7 +157,7 @@ def _in_file(path: str) -> Instruments:
     """Write the instruments to a file, for a collector that reads it when it likes."""
     from prometheus_client import (  # noqa: PLC0415 -- an extra
         CollectorRegistry,
-        write_to_textfile,
+        generate_latest,
     )
 
     registry = CollectorRegistry()
@@ -164,7 +165,7 @@ def _in_file(path: str) -> Instruments:
 
     def write() -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_to_textfile(path, registry)  # replaces the file atomically
+        replace_file(path, [generate_latest(registry)])
 
     def close() -> None:
         del at_addresses[path]

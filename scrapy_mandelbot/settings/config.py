@@ -107,6 +107,9 @@ class Config:
     )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
     pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
+    quota_longest: float = _setting(
+        'MANDELBOT_PACE_OPTIONS["quota"]', v.seconds, 86_400
+    )
     pace_crawl_delay: str = _setting(
         'MANDELBOT_PACE_OPTIONS["crawl_delay"]', v.one_of(*v.DELAY_READINGS), "interval"
     )

@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.files import replace_file
 from mandelbot.formatting import shown
 
 from scrapy_mandelbot import events
@@ -296,11 +297,8 @@ class Progress:
                 for file in (*progress.files, *progress.unconfirmed):
                     file.is_complete = True  # no entry is added any more
             rows = chain(self._site_rows(self._sites), self._list_rows(self._sites))
-            new = self._folder / f"{_STATE}.new"
-            new.write_text(
-                json.dumps({name: row.decode() for name, row in rows}), encoding="ascii"
-            )
-            new.replace(self._folder / _STATE)
+            state = json.dumps({name: row.decode() for name, row in rows})
+            replace_file(self._folder / _STATE, [state.encode("ascii")])
         for files in self._removed:
             for file in files:
                 file.remove()

@@ -13,6 +13,7 @@ from families import cite, crawl, pages, site
 from shops import index, urlset
 from webs import Answer, Closed, html
 
+from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
 from scrapy_mandelbot.engine import scheduler_length
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -48,6 +49,24 @@ async def test_a_site_that_nobody_knows_is_asked_whether_it_cites_the_sitemap(we
     (line,) = result.logged(f"{web.url}/map.xml lists pages of {silent.url}")
     assert "does not cite it" in line
     assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_page_for_another_site_is_sent_if_that_cites_the_sitemap_by_then(webs):
+    """A spider may lead an entry elsewhere, and a robots.txt changes between runs."""
+    web, other = site(webs, 1, 1), site(webs, 2, 2)
+    cite(other, f"{web.url}/map.xml")
+
+    class Spider(LinksSpider):
+        async def start(self):
+            for number, listed_in in enumerate(["map", "other"]):
+                meta = {LISTED_IN: f"{web.url}/{listed_in}.xml"}
+                yield scrapy.Request(f"{other.url}/{number}", meta=meta)
+
+    result = await crawl(spider=Spider)
+    assert result.urls() == [f"{other.url}/0"]
+    assert [hit.path for hit in other.hits] == ["/robots.txt", "/0"]
+    assert result.stats["mandelbot/sitemaps/foreign"] == 1
 
 
 @ensureDeferred

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -24,16 +25,24 @@ from webs import Answer, site
 
 HOSTILE = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
 PAGES = 150
+ALONE = "another healthy site"
 
 
 @cache
-def crawl(name: str) -> tuple[float, float, int]:
-    """Return the longest gap of the healthy site, when it ends, and how many pages came
-    of it.
+def crawl(name: str) -> tuple[float, float, int, int]:
+    """Return the longest gap of the healthy site, when it ends, how many pages came of
+    it, and the turns of the loop in the longest gap.
     """
     run = [sys.executable, HOSTILE, "attack", name, str(PAGES)]
-    gap, took, _, _, pages = json.loads(subprocess.check_output(run))
-    return gap, took, pages
+    gap, took, _, _, pages, turns = json.loads(subprocess.check_output(run))
+    return gap, took, pages, turns
+
+
+def kinds() -> list[str]:
+    """Return the hostile sites that the program knows."""
+    program = HOSTILE.read_text("utf-8").partition("ATTACKS = {")[2]
+    named = re.findall(r'^    "(.+)": ', program.partition("\n}\n")[0], re.MULTILINE)
+    return [name for name in named if name != ALONE]
 
 
 @pytest.mark.parametrize(
@@ -50,11 +59,26 @@ def crawl(name: str) -> tuple[float, float, int]:
     ],
 )
 def test_no_file_stops_another_site(name):
-    gap, took, pages = crawl(name)
-    alone_gap, alone, _ = crawl("another healthy site")
+    gap, took, pages, turns = crawl(name)
+    alone_gap, alone, _, alone_turns = crawl(ALONE)
     assert pages == PAGES
+    assert turns <= 1.2 * alone_turns
     assert gap <= 1.3 * alone_gap
     assert took <= 1.2 * alone
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", kinds())
+def test_no_kind_of_hostile_site_stops_another(name):
+    """Its longest gap has 1.2 times the turns of the loop at the most."""
+    _, _, pages, turns = crawl(name)
+    assert pages == PAGES
+    assert turns <= 1.2 * crawl(ALONE)[3]
+
+
+def test_there_are_thirty_kinds_of_hostile_sites():
+    """Each is in the nightly run."""
+    assert len(kinds()) >= 30
 
 
 @ensureDeferred

@@ -4,6 +4,8 @@ it.
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from crawling import ensureDeferred
 from jobs import SPIDER
@@ -32,6 +34,29 @@ async def test_interrupted_in_a_pause_and_resumed(webs, job):
     assert len(both) == 61
     assert both.pop(web.url + "/") in {1, 2}
     assert set(both.values()) == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["SIGTERM", "SIGHUP"])
+@ensureDeferred
+async def test_ended_by_its_supervisor_in_a_pause_and_resumed(webs, job, by):
+    """SIGTERM ends a run in order. SIGHUP, as a terminal that closes sends it, kills it
+    (Scrapy has no handler): pages that were in flight may come twice, none is lost.
+    """
+    web = site(webs, 60)
+    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
+    log, _ = await job.run(
+        [web.url + "/"], interrupt_at="PAUSED", interrupt_by=signal.Signals[by]
+    )
+    assert ("Closing spider (shutdown)" in log) is (by == "SIGTERM"), log
+    closed.seconds = 0
+    log, _ = await job.run([web.url + "/"])
+    assert "Closing spider (finished)" in log, log
+    both = job.items()
+    assert len(both) == 61
+    if by == "SIGTERM":
+        assert both.pop(web.url + "/") in {1, 2}
+        assert set(both.values()) == {1}
 
 
 @ensureDeferred

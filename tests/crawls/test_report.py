@@ -130,25 +130,17 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
 
     An error of the disk has no traceback.
     """
-    from pathlib import Path
-
     web = site(webs, 3)
     path = tmp_path / "report.html"
     path.write_text("the former one")
     if trouble == "no folder":
         path = path / "in a file.html"
     elif trouble == "full":
-        opened = Path.open
 
-        def fails(self, mode="r", **how):
-            file = opened(self, mode, **how)
-            if mode == "w":
-                file.write("{")
-                file.close()
-                raise OSError(28, "No space left on device")
-            return file
+        def full(_number):
+            raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(Path, "open", fails)
+        monkeypatch.setattr("os.fsync", full)
     else:
         monkeypatch.setattr(
             "scrapy_mandelbot.report.crawl_report.iso_time", lambda *_: 1 / 0

@@ -8,6 +8,7 @@ import gzip
 import logging
 import math
 import random
+import re
 from datetime import datetime, timezone
 from email.utils import formatdate
 from math import inf
@@ -575,6 +576,63 @@ async def test_what_good_answers_say_is_left_of_a_quota_is_kept_to(webs):
     pages = [hit.at for hit in web.hits if hit.status == 200]
     assert max(pages) - began <= 36 * 1.05
     assert result.stats["mandelbot/pace/quota"] >= 9
+
+
+SLOW = "The quota of "
+
+
+def used_up(wait):
+    """Answer every page well, and report that the quota is used up."""
+    return lambda _request: Answer(b"", 200, {"RateLimit": f'"a";r=0;t={wait}'})
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("pages", "wait", "warning"),
+    [
+        (17, 200, None),
+        (
+            30,
+            200,
+            "1 page in 3 min 20 s (RateLimit header), N requests queued, at ",
+        ),
+        (1, 3_500, None),
+        (
+            1,
+            86_400,
+            "1 page in 24 h (RateLimit header), N requests queued, at least 24",
+        ),
+    ],
+)
+async def test_a_quota_that_holds_the_crawl_up_causes_a_warning(
+    webs, pages, wait, warning
+):
+    """One for each site, if what waits needs more than an hour; each page arrives."""
+    web = site(webs, 0)
+    web.pages.update({f"/page/{number}": used_up(wait) for number in range(pages)})
+    urls = [f"{web.url}/page/{number}" for number in range(pages)]
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=urls)
+    assert len(got(result, web)) == pages
+    told = result.logged(SLOW)
+    assert len(told) == (warning is not None)
+    if warning is not None:
+        assert warning in re.sub(r"\d+ requests", "N requests", told[0])
+        assert 'MANDELBOT_PACE_OPTIONS["quota"] limits each wait' in told[0]
+    assert result.stats.get("mandelbot/pace/quota_slow", 0) == len(told)
+
+
+@ensureDeferred
+@pytest.mark.parametrize(("longest", "seconds"), [(10, 90), (0, 0)])
+async def test_the_wait_for_a_quota_has_a_limit(webs, longest, seconds):
+    """Ten pages, of which a day has one; zero ignores what good answers report."""
+    web = site(webs, 0)
+    web.pages.update({f"/page/{number}": used_up(86_400) for number in range(10)})
+    urls = [f"{web.url}/page/{number}" for number in range(10)]
+    options = {"MANDELBOT_PACE_OPTIONS": {"quota": longest}, "CONCURRENT_REQUESTS": 1}
+    result = await crawl(LinksSpider, {**IN_MEMORY, **options}, start_urls=urls)
+    assert len(got(result, web)) == 10
+    assert seconds <= result.seconds < seconds + 5
+    assert result.logged(SLOW) == []
 
 
 # The end of a run.

@@ -96,7 +96,7 @@ def seconds_of(row: Row, shape: str, size: int) -> float:
     given = _input(row.shapes[shape], size)
     if row.prepare is not None:
         given = row.prepare(given)
-    _forget()
+    forget()
     gc.collect(0)
     gc.disable()
     try:
@@ -112,7 +112,7 @@ def _input(make: Callable[[int], Any], size: int) -> Any:
     return make(size)
 
 
-def _forget() -> None:
+def forget() -> None:
     """Empty what the package remembers by what it was given: the second time is no
     measure.
     """

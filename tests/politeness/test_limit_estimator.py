@@ -162,3 +162,8 @@ def test_a_site_in_trouble_costs_few_kilobytes():
         assert (tracemalloc.get_traced_memory()[0] - before) / len(ladders) < 6 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_the_share_below_a_rate_is_a_half_where_nothing_is_known():
+    """Krichevsky and Trofimov's estimate: half a refusal of one request is given."""
+    assert LimitEstimator().share_below(1.0) == 0.5

@@ -219,6 +219,21 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(
     assert {tuple(request.meta) for request in there} == {("download_slot",)}
 
 
+def test_requests_that_another_process_has_given_back_are_passed_by(worker, clock):
+    """It has its own count of how often each went; the others are sent."""
+    one = worker()
+    refuse(one.crawler, "https://a.example/x", 1_000)
+    one.shared.fill("https://a.example", 200)
+    for request in one.shared.requests:
+        request.meta["mandelbot_went_back"] = [0, 2]
+    one.shared.fill(HEALTHY, 5)
+    for _ in range(20):
+        one.take_all_turns()
+        clock.turn(2)
+    assert len(one.sent) == 5
+    assert len(one.scheduler.parked) == schedulers.PARKED
+
+
 def test_where_all_has_gone_back_it_rests_until_something_is_new(worker, clock):
     """It looks through a few each second, and takes at once what this crawl finds."""
     one = worker(ByPriority)

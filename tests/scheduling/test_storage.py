@@ -8,7 +8,7 @@ from scrapy.crawler import Crawler
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleLifoDiskQueue
 
-from scrapy_mandelbot.scheduling.storage import Storage
+from scrapy_mandelbot.scheduling.storage import ParkedRequests, Storage
 
 
 @pytest.fixture
@@ -105,3 +105,13 @@ def test_a_request_that_is_alone_has_no_queue(crawler):
     storage.push("site", low)
     storage.push("site", high)
     assert [storage.pop("site"), storage.pop("site"), len(storage)] == [high, low, 0]
+
+
+def test_requests_that_are_put_down_are_forgotten_at_the_end():
+    """The scheduler has them again: put down twice, they would be sent twice."""
+    storage = ParkedRequests()
+    storage.push("site", Request("http://site/"))
+    assert len(storage.put_down()) == 1
+    storage.close()
+    assert storage.put_down() == []
+    assert len(storage) == 0

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode
 
+import pytest
+import scrapy
+from crawling import ensureDeferred
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from verifying import DIRECTORY
 
-from scrapy_mandelbot.downloadermiddlewares.signing import Signer
+from scrapy_mandelbot.downloadermiddlewares.signing import Signer, SigningMiddleware
 
 # RFC 9421, appendix B.1.4.
 RFC_KEY = Ed25519PrivateKey.from_private_bytes(
@@ -85,3 +89,35 @@ def test_the_key_is_not_shown():
     """Neither by repr() nor by what it keeps in sight."""
     assert repr(Signer(RFC_KEY)) == f"<Signer {KEYID}>"
     assert str(vars(Signer(RFC_KEY))).count("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW") == 0
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("url", "authority"),
+    [
+        ("http://example.com/", "example.com"),
+        ("http://example.com:80/", "example.com"),
+        ("http://example.com:443/", "example.com:443"),
+        ("http://user@example.com:80/", "example.com"),
+        ("https://example.com:443/", "example.com"),
+        ("https://example.com:80/", "example.com:80"),
+        ("https://EXAMPLE.com:8443/", "example.com:8443"),
+    ],
+)
+async def test_rfc9421_the_authority_leaves_out_its_schemes_default_port(
+    make_crawler, key, signing, url, authority
+):
+    """Section 2.2.3: a verifier that is asked at that port finds no other."""
+    middleware = SigningMiddleware.from_crawler(make_crawler(**signing))
+    request = scrapy.Request(url)
+    middleware.process_request(request)
+    items, _, parameters = request.headers["Signature-Input"].decode().partition(")")
+    components = {
+        '"@authority"': authority,
+        '"@method"': "GET",
+        '"@path"': "/",
+        '"signature-agent";key="sig1"': f'"{DIRECTORY}"',
+    }
+    assert items == f"sig1=({' '.join(components)}"
+    _, signature = Signer(key).sign("sig1", components, parameters)
+    assert request.headers["Signature"].decode() == signature

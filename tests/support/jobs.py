@@ -57,14 +57,16 @@ class Job:
         start_urls: list[str],
         *settings: str,
         interrupt_at: str | None = None,
+        interrupt_by: signal.Signals = signal.SIGINT,
         spider: str = SPIDER,
     ) -> Deferred[tuple[str, float]]:
-        """Run the spider to its end, or send it SIGINT when it prints a line.
+        """Run the spider to its end, or send it a signal when it prints a line.
 
         Returns:
             Its log, and the seconds that it took to end after the interrupt.
         """
-        return deferToThread(self._run, start_urls, settings, interrupt_at, spider)
+        interrupt = interrupt_at, interrupt_by
+        return deferToThread(self._run, start_urls, settings, interrupt, spider)
 
     def items(self) -> Counter[str]:
         """Return how many items all runs have made of each URL."""
@@ -79,7 +81,8 @@ class Job:
         finally:
             store.close()
 
-    def _run(self, start_urls, settings, interrupt_at, spider) -> tuple[str, float]:
+    def _run(self, start_urls, settings, interrupt, spider) -> tuple[str, float]:
+        interrupt_at, interrupt_by = interrupt
         (self._folder / "spider.py").write_text(
             f"{spider}\n    start_urls = {start_urls}\n"
         )
@@ -105,7 +108,7 @@ class Job:
             watchdog.start()
             for line in child.stdout:
                 if line.strip() == interrupt_at:
-                    child.send_signal(signal.SIGINT)
+                    child.send_signal(interrupt_by)
                     interrupted = time.monotonic()
                     break
             child.communicate()

@@ -114,6 +114,21 @@ def test_what_is_longer_than_any_name_is_inside(host):
         ("http://shop.box", "http://127.0.0.1/", True),
         ("http://shop.box", "http://fritz.box/", True),
         ("http://shop.box", "https://www.shop.box/robots.txt", False),
+        # Countries' domains may have addresses, too; other names of one label are ours.
+        ("https://ai/", "http://127.0.0.1/", True),
+        ("https://AI./", "http://localhost/", True),
+        ("https://a%69/", "http://router/", True),
+        ("https://xn--p1ai/", "http://10.0.0.1/", True),
+        ("https://рф/", "http://10.0.0.1/", True),
+        ("https://ai/", "https://ai/rules.txt", False),
+        ("https://ai/", "https://www.ai/rules.txt", False),
+        ("http://wiki/", "http://files/", False),
+        ("http://wiki/", "http://10.0.0.1/", False),
+        # What cannot be read is nobody inside.
+        ("http://[broken", "http://127.0.0.1/", True),
+        ("http://1.2.3.4.5/", "http://127.0.0.1/", True),
+        ("http:///", "http://127.0.0.1/", True),
+        ("https://" + "a." * 500 + "com", "http://127.0.0.1/", True),
     ],
 )
 def test_who_is_inside_may_send_us_there(sender, url, leads):

@@ -39,6 +39,25 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(robots):
     assert b"Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("place", ["robots.txt", "link.txt"])
+def test_a_full_disk_leaves_the_file_as_it_was(robots, tmp_path, place):
+    """Its other rules would be gone: what they forbid would be open."""
+    file = tmp_path / "robots.txt"
+    file.write_bytes(BODY + b"".join(b"Disallow: /p%d\n" % n for n in range(400)))
+    file.chmod(0o640)
+    (tmp_path / "link.txt").symlink_to("robots.txt")
+    before = file.read_bytes()
+    run = robots("normalize", "robots.txt", "--output", place, most_written=2_048)
+    assert run.returncode == 2
+    assert run.stderr.decode().endswith(f"{place}: file too large\n")
+    assert file.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.txt", "robots.txt"]
+    assert robots("normalize", "robots.txt", "--output", place).returncode == 0
+    assert file.read_bytes() != before
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "link.txt").is_symlink()
+
+
 @pytest.mark.parametrize(
     ("only", "fixed"), [("google", ALLOW_FIRST), ("rep1994", FIXED)]
 )

@@ -68,6 +68,10 @@ _NAMES_INSIDE = (
 )
 _SOLD = ".box"
 """A domain whose names are sold to anybody, and stand for routers at home."""
+_COUNTRY = re.compile(r"[a-z]{2}|xn--[a-z0-9-]+|[^\x00-\x7f]+")
+"""A name of one label that may be a country's domain, with an address of its own:
+``https://ai/``. ICANN has no other top-level domain do that (resolution 2013.08.13).
+"""
 
 # characters of a name (RFC 1035, section 2.3.4); an address is shorter
 _LONGEST_HOSTS = 253
@@ -83,16 +87,36 @@ def leads_inside(sender: str, url: str) -> bool:
     From the public internet none may send us inside, and from this machine or its
     network none to what is link-local, as the keeper of a cloud's keys is. The sender
     is the site, or any URL of it. Where it sends us is absolute; what cannot be read
-    counts as inside.
+    counts as inside. A sender that may be anybody's, or cannot be read, leads inside
+    only to its own names.
     """
     host = _host(url)
     depth = _depth_of(host)
     if depth is _OUTSIDE:
         return False
-    sending = _host(sender).lower().rstrip(".")
-    if sending.endswith(_SOLD):  # its owner is unknown
-        return sending.split(".")[-2:] != host.lower().rstrip(".").split(".")[-2:]
+    sending = _normal(_host(sender))
+    if not sending or _is_no_host(sending):
+        return True
+    if sending.endswith(_SOLD) or _COUNTRY.fullmatch(sending):  # its owner is unknown
+        return sending.split(".")[-2:] != _normal(host).split(".")[-2:]
     return depth > _depth_of(sending)
+
+
+def _normal(host: str) -> str:
+    """Return a host as resolvers read it; empty: it is longer than any is."""
+    if len(host) > 4 * _LONGEST_HOSTS:
+        return ""
+    host = _OTHER_DOTS.sub(".", unquote(host))
+    host = unicodedata.normalize("NFKC", host).strip().rstrip(".").lower()
+    return host if len(host) <= _LONGEST_HOSTS else ""
+
+
+def _is_no_host(host: str) -> bool:
+    """Return whether a host is neither a name nor an address."""
+    if ":" in host or host.startswith("["):
+        return _ipv6(host) is None
+    is_number = _NUMBER.fullmatch(host.rpartition(".")[2])
+    return bool(is_number) and _ipv4(host) is None
 
 
 def _depth_of(host: str) -> int:
@@ -110,9 +134,8 @@ def _depth_of(host: str) -> int:
 
 @lru_cache(maxsize=4096)  # each host of a crawl is asked for often
 def _known_depth(host: str) -> int:
-    host = _OTHER_DOTS.sub(".", unquote(host))
-    host = unicodedata.normalize("NFKC", host).strip().rstrip(".").lower()
-    if not host or len(host) > _LONGEST_HOSTS:
+    host = _normal(host)
+    if not host:
         return _INSIDE
     if ":" in host or host.startswith("["):
         return _depth_of_address(_ipv6(host))

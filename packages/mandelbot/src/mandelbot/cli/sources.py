@@ -17,6 +17,7 @@ from mandelbot.answers.outcome import Failure
 from mandelbot.cli.output import UnavailableError, is_url
 from mandelbot.cli.output.check_report import STANDARD_INPUT
 from mandelbot.cli.output.rules_in_force import SUCCESS, Rules
+from mandelbot.files import replace_file
 from mandelbot.findings import Delivery
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url, site_of, without_user
@@ -93,9 +94,12 @@ def read_source(source: str) -> bytes:
 
 
 def write_file(place: str | Path, text: str) -> None:
-    """Write a file; raise UnavailableError if that is impossible."""
+    """Write a file as a whole, or leave the one that is there.
+
+    Raises UnavailableError if that is impossible.
+    """
     with errors_at(place):
-        Path(place).write_bytes(text.encode())
+        replace_file(place, [text.encode()])
 
 
 @contextmanager

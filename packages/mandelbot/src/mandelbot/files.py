@@ -1,0 +1,85 @@
+"""Files that are replaced as a whole.
+
+Opening a file for writing empties it. On a full disk, at Ctrl-C or a kill, its owner
+would keep the first part of a robots.txt: the rules behind it are gone, and what they
+forbade is open. So a draft is written beside the file, is brought to the disk, and then
+takes the file's place in one step of the file system.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_MODE = 0o666  # of a file that was not there, less the process's umask
+
+
+def replace_file(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+    """Replace a file by what the pieces make up, or leave it as it is.
+
+    The file has either its old contents or all of the new ones whenever the process
+    ends. It keeps its mode and, as far as the system permits, its owner and group. A
+    symbolic link stays one: the file that it names is replaced. Of several hard links
+    only this one has the new contents. Into what is no regular file, such as
+    ``/dev/stdout``, the pieces are written as they come.
+
+    Raises OSError, with the name of the file and not of the draft, if the draft cannot
+    be written or take the place, and what `pieces` raises. The draft is removed then; a
+    killed process leaves it as a hidden file.
+    """
+    try:
+        _replace(place, pieces)
+    except OSError as error:
+        if error.errno is None:  # no error of the system
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(place)) from error
+
+
+def _replace(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+    path = Path(os.path.realpath(place))
+    former: os.stat_result | None = None
+    with suppress(FileNotFoundError):
+        former = path.stat()
+    if former is not None and not stat.S_ISREG(former.st_mode):
+        with path.open("wb") as stream:
+            stream.writelines(pieces)
+        return
+    draft = path.with_name(f".{secrets.token_hex(8)}.draft")
+    number = os.open(draft, _NEW, _MODE)
+    try:
+        with os.fdopen(number, "wb") as file:
+            if former is not None:
+                _take_after(draft, former)
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:  # Ctrl-C, too
+        draft.unlink(missing_ok=True)
+        raise
+    _bring_to_disk(path.parent)
+
+
+def _take_after(draft: Path, former: os.stat_result) -> None:
+    """Give the draft the former file's owner, group and mode."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):  # who may not give a file away keeps it
+            os.chown(draft, former.st_uid, former.st_gid)
+    draft.chmod(stat.S_IMODE(former.st_mode))
+
+
+def _bring_to_disk(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system has a call for it."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):  # a folder that may be written, but not read
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

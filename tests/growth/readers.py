@@ -1,0 +1,396 @@
+"""Who reads bytes from outside: each function that unpacks, decodes or parses them.
+
+``test_readers.py`` searches the source for such functions. One that is new fails it
+until it stands here: in the ``functions`` of a `Reader` that drives it, or in
+`NOT_DRIVEN` with the reason why no site chooses how much it reads.
+
+``cd tests && python -m growth.readers`` prints the list with its figures.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from mandelbot.answers import unpack
+from mandelbot.preferences.in_pages import page_usage
+from mandelbot.preferences.statements import read_content_usage
+from mandelbot.preferences.tdmrep import TdmFile
+from mandelbot.robotstxt import RobotsTxt
+from mandelbot.tags import robot_tags
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import HtmlResponse, Response
+from scrapy.settings import Settings
+
+from growth import numbered, repeated
+from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading
+from scrapy_mandelbot.spidermiddlewares.robot_tags import nofollow_links
+from scrapy_mandelbot.store.rows import unpack as unpack_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+BOMB = "a bomb"
+"""The name of an input that unpacks to more than is read, or is read in turns."""
+SIZE = 8_192  # bytes of the first input; the others have two and four times as many
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads bytes from outside, and what may be given to it."""
+
+    name: str
+    read: Callable[[bytes], object]
+    """Reads an input. Of what is read in turns of the loop: returns an iterator of
+    them.
+    """
+    inputs: Mapping[str, Callable[[int], bytes]]
+    """Each makes an input of about so many bytes, as they come over the wire."""
+    functions: tuple[str, ...]
+    """The functions of the packages that unpack, decode or parse here."""
+    most: int
+    """Bytes that it reads at most, unpacked; what is beyond costs nothing more."""
+    size: int = SIZE
+    """Bytes of the first input."""
+
+
+def bomb(pack: Callable[[bytes], bytes], piece: bytes, times: int) -> Any:
+    """Return the shape of a body that is so many times as long when it is unpacked."""
+    return lambda size: pack(piece * (times * size // len(piece)))
+
+
+ROBOTS_BYTES = 512_000
+ROBOTS_LINE = b"Disallow: /private/\n"
+PACKED_LINES = {
+    "gzip": bomb(gzip.compress, ROBOTS_LINE, 200),
+    "zlib": bomb(zlib.compress, ROBOTS_LINE, 200),
+}
+
+
+def fetched_packed(error: Exception, coding: str) -> Callable[[bytes], object]:
+    """Return what fetches a packed robots.txt whose decoding ends so."""
+
+    def read(body: bytes) -> object:
+        crawler = Crawler(Spider, Settings())
+        limits = DownloadLimits(crawler, lambda: 0.0)
+        headers = {"Content-Encoding": coding}
+
+        class Engine:
+            """Answers at once, and fails as Scrapy's middleware does."""
+
+            async def download_async(self, request: Request) -> Response:
+                response = Response(request.url, headers=headers, body=body)
+                limits.response_downloaded(response, request)
+                raise error
+
+        crawler.engine = Engine()  # type: ignore[assignment]
+        request = Request("https://example.com/robots.txt")
+        download = limits.download(request, ROBOTS_BYTES, 10.0)
+        try:
+            download.send(None)
+        except StopIteration as done:
+            return len(done.value[0].body)
+        except Exception as raised:  # noqa: BLE001 -- whatever it means
+            return raised
+        raise AssertionError("it waits")
+
+    return read
+
+
+def cut_off(body: bytes) -> object:
+    """Fetch a packed robots.txt whose connection ends before the body does."""
+    crawler = Crawler(Spider, Settings())
+    limits = DownloadLimits(crawler, lambda: 0.0)
+    send = partial(crawler.signals.send_catch_log, dont_log=StopDownload)
+
+    class Engine:
+        """Passes on what comes, as a download handler does."""
+
+        async def download_async(self, request: Request) -> Response:
+            headers = Response(
+                request.url, headers={"Content-Encoding": "gzip"}
+            ).headers
+            send(signals.headers_received, request=request, headers=headers)
+            for at in range(0, len(body), 16_384):
+                data = body[at : at + 16_384]
+                send(signals.bytes_received, request=request, data=data)
+            raise ConnectionResetError
+
+    crawler.engine = Engine()  # type: ignore[assignment]
+    request = Request("https://example.com/robots.txt")
+    download = limits.download(request, ROBOTS_BYTES, 10.0, is_watched=True)
+    try:
+        download.send(None)
+    except Exception as raised:  # noqa: BLE001 -- that it ended too soon
+        return raised
+    raise AssertionError("it waits")
+
+
+def problem(coding: str) -> Callable[[bytes], object]:
+    """Return what reads the problem details of a refusal."""
+
+    def read(body: bytes) -> object:
+        headers = {"Content-Encoding": coding} if coding else {}
+        return Refusals.problem(Response("https://example.com", 503, headers, body))
+
+    return read
+
+
+def sitemap(body: bytes) -> object:
+    """Read a sitemap in the turns of the loop that a crawl gives it."""
+    selection = SimpleNamespace(filter=None, since=None)
+    config = Config.from_settings(Settings())
+    reading = SitemapReading("https://example.com/map.xml", body, config, selection)  # type: ignore[arg-type]
+    return reading.wanted(lambda: None)  # type: ignore[arg-type,return-value]
+
+
+def page(body: bytes) -> HtmlResponse:
+    """Return a page."""
+    return HtmlResponse("https://example.com/", body=body, encoding="utf-8")
+
+
+DOWNLOADS = "scrapy_mandelbot/fetching/download_limits.py:"
+CODINGS = "mandelbot/answers/content_codings.py:"
+UNPACKING = "mandelbot/sitemaps/unpacking.py:"
+ENTRY = b"<url><loc>https://example.com/%d</loc></url>"
+HEAD_BYTES = 262_144
+
+READERS = (
+    Reader(
+        "a robots.txt",
+        lambda body: RobotsTxt.parse(body).allowed("https://example.com/a", "Bot"),
+        {"rules": numbered(b"Disallow: /%d\n", b"User-agent: *\n")},
+        (),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "a packed robots.txt that Scrapy drops as too long",
+        fetched_packed(IgnoreRequest(), "gzip"),
+        {BOMB: PACKED_LINES["gzip"]},
+        (
+            DOWNLOADS + "_read_despite",
+            DOWNLOADS + "unpacked",
+            UNPACKING + "Gunzip._step",
+        ),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "a packed robots.txt that Scrapy cannot decode",
+        fetched_packed(ValueError("no data"), "deflate"),
+        {BOMB: PACKED_LINES["zlib"]},
+        (DOWNLOADS + "_what_packed_means", CODINGS + "_inflate"),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "a packed robots.txt that breaks off",
+        cut_off,
+        {BOMB: lambda size: PACKED_LINES["gzip"](size)[:-9]},
+        (DOWNLOADS + "_what_is_meant", DOWNLOADS + "DownloadLimits._bytes_received"),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "a body that is packed four times",
+        lambda body: unpack(body, ["gzip"] * 4, ROBOTS_BYTES),
+        {
+            BOMB: bomb(
+                lambda body: gzip.compress(
+                    gzip.compress(gzip.compress(gzip.compress(body)))
+                ),
+                ROBOTS_LINE,
+                400,
+            )
+        },
+        (),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "problem details of a refusal",
+        problem(""),
+        {
+            "lists": repeated(b"[],", b'{"type":"x","d":[', b"0]}"),
+            "nested": repeated(b"[", b'{"type":"x","d":'),
+        },
+        ("scrapy_mandelbot/downloadermiddlewares/refusals.py:Refusals.problem",),
+        16_384,
+        size=4_096,
+    ),
+    Reader(
+        "packed problem details of a refusal",
+        problem("gzip"),
+        {
+            BOMB: bomb(
+                lambda body: gzip.compress(b'{"type":"x","d":[' + body + b"0]}"),
+                b"[],",
+                200,
+            )
+        },
+        (),
+        16_384,
+    ),
+    Reader(
+        "a sitemap",
+        sitemap,
+        {
+            "entries": numbered(ENTRY, b"<urlset>"),
+            "text": repeated(b"https://example.com/a\n"),
+            "tags": repeated(b"<a/>", b"<urlset><url>"),
+        },
+        (
+            "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapReading._turns",
+            "mandelbot/sitemaps/reader.py:SitemapReader._read_block",
+            "mandelbot/sitemaps/reader.py:XmlBody.entries",
+        ),
+        52_428_800,
+        size=16_384,
+    ),
+    Reader(
+        "a packed sitemap",
+        sitemap,
+        {BOMB: bomb(gzip.compress, b"<url><loc>/a</loc></url>", 4)},
+        (
+            UNPACKING + "Gunzip",
+            UNPACKING + "Gunzip._step",
+            UNPACKING + "Gunzip._next_member",
+        ),
+        52_428_800,
+    ),
+    Reader(
+        "a packed sitemap that is damaged",
+        sitemap,
+        {
+            "members": repeated(gzip.compress(b"<url>" * 9)[:-6] + b"\0" * 6),
+        },
+        (UNPACKING + "_sound_part",),
+        52_428_800,
+    ),
+    Reader(
+        "robot tags of a page",
+        lambda body: robot_tags([], body, "bot"),
+        {"metas": repeated(b"<meta name=robots content=noindex>", b"<head>")},
+        (),
+        HEAD_BYTES,
+    ),
+    Reader(
+        "a Robots-Tag header",
+        lambda value: robot_tags([("Robots-Tag", value.decode("latin-1"))], b"", "bot"),
+        {"members": repeated(b"noindex, "), "parameters": repeated(b";a", b"noindex")},
+        ("mandelbot/tags/directives.py:directives_of_list",),
+        8_192,
+        size=2_048,
+    ),
+    Reader(
+        "the usage of a page",
+        lambda body: page_usage([], body, "bot"),
+        {"links": repeated(b"<link rel=license href=/l>\n", b"<head>")},
+        (),
+        HEAD_BYTES,
+    ),
+    Reader(
+        "a Content-Usage value",
+        lambda value: read_content_usage(value.decode("latin-1")),
+        {"members": repeated(b"train-ai=n, "), "a list": repeated(b"n ", b"a=(")},
+        ("mandelbot/preferences/statements.py:_usage",),
+        4_096,
+        size=1_024,
+    ),
+    Reader(
+        "a tdmrep.json",
+        TdmFile.parse,
+        {
+            "rules": numbered(b'{"location": "/%d", "tdm-reservation": 1},', b"["),
+            "lists": repeated(b"[],", b"[[", b"0]]"),
+        },
+        ("mandelbot/preferences/tdmrep.py:TdmFile.parse",),
+        ROBOTS_BYTES,
+    ),
+    Reader(
+        "links with rel=nofollow",
+        lambda body: nofollow_links(page(body)),
+        {"links": numbered(b'<a rel=nofollow href="/%d">a</a>', b"<body>")},
+        ("scrapy_mandelbot/spidermiddlewares/robot_tags.py:nofollow_links",),
+        1_073_741_824,
+    ),
+    Reader(
+        "a stored copy of a robots.txt",
+        lambda body: len(_stored(body)),
+        {BOMB: bomb(lambda body: b"\x01" + zlib.compress(body), b"\0" * 64, 8_000)},
+        ("scrapy_mandelbot/store/rows.py:unpack",),
+        16_777_216,
+        size=4_096,
+    ),
+)
+
+
+def _stored(body: bytes) -> bytes:
+    try:
+        return unpack_stored(body)
+    except ValueError:  # too long
+        return b""
+
+
+_FOR_PEOPLE = "a person's command; no crawl is beside it, and fetching cuts the body"
+_OUR_FILE = "a file that the crawl itself wrote"
+_HANDS_ON = "hands the body on to a reader above"
+NOT_DRIVEN = {
+    "mandelbot/cli/": _FOR_PEOPLE,
+    "mandelbot/fix/": "for the command; RobotsTxt.rewrite has rows, and 64 KiB at most",
+    "mandelbot/protego.py": "a parser for other programs: " + _HANDS_ON,
+    "mandelbot/robotparser.py": "a parser for other programs: " + _HANDS_ON,
+    "scrapy_mandelbot/commands/": _FOR_PEOPLE,
+    "scrapy_mandelbot/job/": _OUR_FILE,
+    "scrapy_mandelbot/settings/": "the project's settings",
+    "scrapy_mandelbot/sitemap_crawl/entry_files.py": _OUR_FILE,
+    "scrapy_mandelbot/sitemap_crawl/progress.py": _OUR_FILE,
+    "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapSelection.reading": _HANDS_ON,
+    "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapBodies": _HANDS_ON,
+    "scrapy_mandelbot/fetching/fetcher.py": _HANDS_ON,
+    "scrapy_mandelbot/fetching/requesting.py": _HANDS_ON,
+    "scrapy_mandelbot/fetching/robot_parser.py": _HANDS_ON,
+    DOWNLOADS + "Download.body_of": "looks at the length of a body that is in memory",
+    "scrapy_mandelbot/downloadermiddlewares/signing.py:SigningMiddleware._wanted_by": (
+        "1,000 bytes at most (_MOST_REQUESTED)"
+    ),
+    "scrapy_mandelbot/downloadermiddlewares/refusals.py:Refusals._decoded": (
+        "for the project's function in MANDELBOT_REFUSAL: what its spider would get"
+    ),
+    "scrapy_mandelbot/spidermiddlewares/robot_tags.py:RobotTagsMiddleware": _HANDS_ON,
+    "scrapy_mandelbot/spidermiddlewares/tdm_files.py": _HANDS_ON,
+    "scrapy_mandelbot/spidermiddlewares/usage.py": _HANDS_ON,
+    "scrapy_mandelbot/store/memory.py": _HANDS_ON,
+    "scrapy_mandelbot/store/sqlite.py": _HANDS_ON,
+    "scrapy_mandelbot/store/sqlite_tables.py": _HANDS_ON,
+    "scrapy_mandelbot/store/rows.py:as_copy": _HANDS_ON,
+    "scrapy_mandelbot/store/redis/scripts.py": "pauses of crawls: 300 characters",
+}
+"""Functions, or modules by how their names begin, that no `Reader` drives, and why."""
+
+
+def print_list() -> None:
+    """Print what each reader reads, in how many turns, and what that takes."""
+    from growth.counting import cost_of
+
+    for one in READERS:
+        for shape, make in one.inputs.items():
+            sizes = [one.size, 2 * one.size, 4 * one.size]
+            costs = [cost_of(one.read, make(size)) for size in sizes]
+            print(  # noqa: T201 -- it is what was asked for
+                f"{one.name} ({shape}): at most {one.most:,} B;"
+                f" {'/'.join(f'{size // 1024}' for size in sizes)} KiB: turns"
+                f" {'/'.join(str(cost.turns) for cost in costs)}, bytecodes"
+                f" {'/'.join(f'{cost.bytecodes:,}' for cost in costs)}, longest turn"
+                f" {'/'.join(f'{cost.longest:,}' for cost in costs)}, KiB"
+                f" {'/'.join(f'{cost.memory // 1024:,}' for cost in costs)}"
+            )
+
+
+if __name__ == "__main__":
+    print_list()
