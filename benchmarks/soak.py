@@ -25,8 +25,7 @@ first:
   two a site.
 
 With ``quiet`` all sites answer well, always: what is kept of each is not bounded by
-what becomes of it. Beside the memory stand open sockets, and, at the end, what the
-reactor's connections take of it.
+what becomes of it.
 
 Tags, sitemaps, usage, the report, metrics and a job are on.
 """
