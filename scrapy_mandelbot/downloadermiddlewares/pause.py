@@ -252,14 +252,19 @@ class PauseMiddleware:
         throttle = self._throttle
         request: Request = flight.request
         is_safe = request.method in SAFE_METHODS
+        is_left = flight.is_refused_alone and self._is_left(flight)
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
-        if flight.is_refused_alone or not (
-            is_safe or may_repeat(self.crawler, flight, response.status)
+        if not is_left and (
+            flight.is_refused_alone
+            or not (is_safe or may_repeat(self.crawler, flight, response.status))
         ):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
+        if is_left:
+            self._count(request, response)
+            return throttle.leave_to_next_run(flight, str(response.status))
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -267,6 +272,14 @@ class PauseMiddleware:
             self._count(request, response)
             return request
         return self._hand_on(flight, response)
+
+    def _is_left(self, flight: Flight) -> bool:
+        """Return whether the next run tries a page again that had its tries in this one.
+
+        One that the project does not let retry has none.
+        """
+        may_try = may_retry(self.crawler, flight.request)
+        return may_try and self._throttle.may_leave(flight)
 
     def _own(
         self, flight: Flight | None, request: Request, response: Response
@@ -314,6 +327,8 @@ class PauseMiddleware:
                 throttle.release(flight)
                 return None
             throttle.pauses.refused(flight, f"{failure.value} for {request}")
+            if flight.is_refused_alone and self._is_left(flight):
+                return throttle.leave_to_next_run(flight, failure.value)
             # Enough tries: RetryMiddleware decides now.
             is_enough = flight.is_refused_alone or not may_repeat(
                 self.crawler, flight, exception
@@ -323,6 +338,12 @@ class PauseMiddleware:
                 throttle.handed_on(flight)
                 throttle.release(flight)
                 return None
+        return self._back_to_its_sender(flight)
+
+    def _back_to_its_sender(self, flight: Flight) -> Request | None:
+        """Return the request to send back; None: its site or section is given up."""
+        throttle = self._throttle
+        request: Request = flight.request
         throttle.ended(flight)
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)

@@ -128,6 +128,11 @@ SECTION_GIVEN_UP = _warning(
     " %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
+PAGE_GIVEN_UP = Event(
+    "Gave up %(request)s: it alone is refused (%(reason)s). It is kept for the next"
+    " run, and so are other such pages of %(site)s.",
+    stats=("mandelbot/pause/pages_given_up",),
+)
 RETRIED_ON_ITS_OWN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
     "Rate limit of %(where)s: about %(limit)s (%(waiting)s queued, about %(time)s)",

@@ -237,6 +237,10 @@ def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
     )
 
 
+def _page_given_up(one: SiteRecord, _its: Values, _now: Now) -> None:
+    one.pages_kept += 1
+
+
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
     one.resume(_where(its), now(), its.get("paused_for"))
 
@@ -271,6 +275,7 @@ _WRITTEN: dict[Event, Write] = {
     events.LAST_ATTEMPTS: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
+    events.PAGE_GIVEN_UP: _page_given_up,
     events.REFUSED: _refused,
     events.TURN_WAITED: _waited,
     events.PACE: _paced,
