@@ -274,7 +274,7 @@ class PauseMiddleware:
         return self._hand_on(flight, response)
 
     def _is_left(self, flight: Flight) -> bool:
-        """Return whether the next run tries a page again that had its tries in this one.
+        """Return whether the next run tries a page again that this one gives up.
 
         One that the project does not let retry has none.
         """
