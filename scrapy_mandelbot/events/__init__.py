@@ -214,6 +214,10 @@ ROBOTS_NOT_FETCHED = replace(
     stats=ROBOTS_FETCHED.stats[:2],
     families=ROBOTS_FETCHED.families[:1],
 )
+ROBOTS_NO_SUCH_HOST = _warning(
+    "Could not fetch %(site)s/%(reason)s. A request outside the queue is tried once: it"
+    " is sent without rules, and fails unless the name resolves by then.",
+)
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(
     "The robots.txt of %(site)s %(cut)s: the rest is ignored",
