@@ -199,7 +199,9 @@ class Pauses:
         self._emit(events.NETWORK_UP, paused_for=now - since)
         for site in silent:
             if site.has_answered:
-                site.pause.be_due(now)
+                # one that was paused before has a trouble of its own
+                if site.pause.since >= since:
+                    site.pause.network_is_back(now)
             elif not site.pause.is_given_up:
                 site.forget_refusals()
             self.look_again(site)
