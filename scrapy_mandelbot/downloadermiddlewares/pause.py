@@ -260,7 +260,9 @@ class PauseMiddleware:
         """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
-        is_left = flight.is_refused_alone and self._is_left(flight)
+        is_left = False
+        if flight.is_refused_alone and response.status >= HTTPStatus.BAD_REQUEST:
+            is_left = self._is_left(flight)  # others the project takes for refusals
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone and not is_left:

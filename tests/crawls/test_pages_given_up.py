@@ -175,6 +175,25 @@ async def test_what_no_next_run_can_try_is_handed_on(webs, tmp_path, arguments, 
 
 
 @ensureDeferred
+async def test_a_page_that_the_projects_function_refuses_reaches_the_spider(
+    webs, tmp_path
+):
+    """It has status 200, and may be a page with such a mark: no run would get it."""
+    web = site(webs, 60)
+    web.pages["/page/50"] = html(title="captcha")
+
+    settings = {
+        **OPTIONS,
+        "JOBDIR": str(tmp_path),
+        "MANDELBOT_REFUSAL": lambda response: b"captcha" in response.body,
+    }
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+
+    assert result.urls() == web.urls(60)
+    assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
 async def test_the_table_and_the_account_count_them_as_left(webs, tmp_path):
     """They are not lost."""
     web = broken(webs)
