@@ -106,13 +106,6 @@ TOOLS = [
 ]
 ASYNCIO_ONLY = ["-p", "no:twisted", "-o", "asyncio_default_fixture_loop_scope=function"]
 
-REPORTED_LATER = [
-    f"tests/test_downloadermiddleware_robotstxt.py::{name}::test_robotstxt_error"
-    for name in ("TestRobotsTxtMiddleware", "TestRobotsTxtMiddlewareWithRerp")
-]
-"""A name that does not resolve is a line at level INFO while its host is tried again,
-and a warning after the last try; Scrapy's test wants an error after the first.
-"""
 DIFFERENCES: dict[str, str] = {
     "tests/test_scheduler.py::test_unserializable_requests": (
         "a job names each request that it cannot write down, in words of its own"
@@ -228,7 +221,6 @@ def run_robots_tests(root: Path) -> bool:
         ]
         command += ["-p", "our_classes", f"--reactor={reactor}"]
         command += ASYNCIO_ONLY if reactor == "none" else ["-p", "no:asyncio"]
-        command += [f"--deselect={test}" for test in REPORTED_LATER]
         if subprocess.run([*command, *ROBOTS_TESTS], cwd=root, check=False).returncode:
             failed.append(reactor)
     if failed:

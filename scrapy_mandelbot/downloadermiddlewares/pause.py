@@ -272,9 +272,12 @@ class PauseMiddleware:
         """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
+        is_left = False
+        if flight.is_refused_alone and response.status >= HTTPStatus.BAD_REQUEST:
+            is_left = self._is_left(flight)  # others the project takes for refusals
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
-        if flight.is_refused_alone:
+        if flight.is_refused_alone and not is_left:
             return self._hand_on(flight, response)
         if request.method not in SAFE_METHODS and not may_repeat(
             self.crawler, flight, response.status
@@ -282,6 +285,9 @@ class PauseMiddleware:
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
+        if is_left:
+            self._count(request, response)
+            return throttle.leave_to_next_run(flight, str(response.status))
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -289,6 +295,14 @@ class PauseMiddleware:
             self._count(request, response)
             return request
         return self._hand_on(flight, response)
+
+    def _is_left(self, flight: Flight[Site]) -> bool:
+        """Return whether the next run tries a page again that this one gives up.
+
+        One that the project does not let retry has none.
+        """
+        may_try = may_retry(self.crawler, flight.request)
+        return may_try and self._throttle.may_leave(flight)
 
     def _own(
         self, flight: Flight[Site] | None, request: Request, response: Response
@@ -336,6 +350,8 @@ class PauseMiddleware:
                 throttle.release(flight)
                 return None
             throttle.pauses.refused(flight, f"{failure.value} for {request}")
+            if flight.is_refused_alone and self._is_left(flight):
+                return throttle.leave_to_next_run(flight, failure.value)
             # Enough tries: RetryMiddleware decides now.
             if (
                 flight.is_refused_alone
@@ -346,6 +362,12 @@ class PauseMiddleware:
                 throttle.handed_on(flight)
                 throttle.release(flight)
                 return None
+        return self._back_to_its_sender(flight)
+
+    def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
+        """Return the request to send back; None: its site or section is given up."""
+        throttle = self._throttle
+        request: Request = flight.request
         throttle.ended(flight)
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)

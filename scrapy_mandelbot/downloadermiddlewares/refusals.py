@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.answers import Kind, ResponseMeaning, UnreadableBodyError, unpack
 from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import IgnoreRequest
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.download_limits import codings_of
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
+LONGEST_REFUSAL = 1024 * 1024
+"""Bytes of a body that is unpacked for the project's function; a longer one is a page.
+"""
 _LONGEST = 100  # characters of a problem's type, and of its title
 
 
@@ -92,10 +96,13 @@ class Refusals:
         self, request: Request, response: Response
     ) -> ResponseMeaning | None:
         """Return what an answer means, if the project's function refuses it."""
+        decoded = self._decoded(request, response)
+        if decoded is None:
+            return None
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
-            said: Any = function(self._decoded(request, response))
+            said: Any = function(decoded)
             is_refusal = bool(said)
             seconds = float(said) if is_refusal else 0.0
             problem = f"it returned {said!r}"
@@ -131,8 +138,12 @@ class Refusals:
             return ""
         return "".join(f", {shown(' '.join(one.split())[:_LONGEST])}" for one in said)
 
-    def _decoded(self, request: Request, response: Response) -> Response:
-        """Decode an answer as for the spider, if it can be decoded."""
+    def _decoded(self, request: Request, response: Response) -> Response | None:
+        """Decode an answer as for the spider; None: it is too large for a refusal.
+
+        One that cannot be decoded is returned as it is. The spider's is decoded later:
+        the HTTP cache and the stats come before, and take it as it was sent.
+        """
         response.request = request
         middleware: Any = copy(
             self._crawler.get_downloader_middleware(HttpCompressionMiddleware)
@@ -140,9 +151,14 @@ class Refusals:
         if middleware is None or "Content-Encoding" not in response.headers:
             return response
         middleware.stats = None  # it counts the answer when it comes by
+        allowed = request.meta.get("download_maxsize") or LONGEST_REFUSAL
+        most = min(allowed, LONGEST_REFUSAL)
+        bounded = request.replace(meta={**request.meta, "download_maxsize": most})
         try:
-            decoded: Response = middleware.process_response(request, response.copy())
-        except Exception:  # noqa: BLE001 -- too large, or damaged: no spider sees it
+            decoded: Response = middleware.process_response(bounded, response.copy())
+        except IgnoreRequest:
+            return None
+        except Exception:  # noqa: BLE001 -- damaged: no spider sees it
             return response
         decoded.request = request
         return decoded

@@ -189,6 +189,11 @@ class RobotsTxtMiddleware:
             flight.meaning = NOTHING
             raise rules.error_anew()
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+            if site.is_news("no such host"):
+                reason = outcome.reason
+                self._crawl.events.emit(
+                    events.ROBOTS_NO_SUCH_HOST, site=site.name, reason=reason
+                )
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.unreadable:

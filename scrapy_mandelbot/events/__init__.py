@@ -132,6 +132,11 @@ SECTION_GIVEN_UP = _warning(
     " %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
+PAGE_GIVEN_UP = Event(
+    "Gave up %(request)s: it alone is refused (%(reason)s). It is kept for the next"
+    " run, and so are other such pages of %(site)s.",
+    stats=("mandelbot/pause/pages_given_up",),
+)
 RETRIED_ON_ITS_OWN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
     "Rate limit of %(where)s: about %(limit)s (%(waiting)s queued, about %(time)s)",
@@ -225,6 +230,10 @@ ROBOTS_NOT_FETCHED = replace(
     text="Could not fetch %(site)s/%(reason)s",
     stats=ROBOTS_FETCHED.stats[:2],
     families=ROBOTS_FETCHED.families[:1],
+)
+ROBOTS_NO_SUCH_HOST = _warning(
+    "Could not fetch %(site)s/%(reason)s. A request outside the queue is tried once: it"
+    " is sent without rules, and fails unless the name resolves by then.",
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 AT_ONCE = 1_000  # rows of a command, and commands of a pipeline
+_LEFT = b"="  # begins WHO of pages that a run gave up: they wait for the next one
 
 
 class RedisJobView:
@@ -44,6 +45,10 @@ class RedisJobView:
                     counts.hlen(self._of_site("c", site))
                 pairs = zip(*[iter(counts.execute())] * 2, strict=True)
                 lengths.update(zip(map(name, part), pairs, strict=True))
+            for who, where, _, count in self._set_aside(redis):
+                if who.startswith(_LEFT):
+                    waiting, claimed = lengths.get(where, (0, 0))
+                    lengths[where] = waiting + count, claimed
         return lengths
 
     def workers(self) -> dict[int, tuple[float, int]]:
@@ -68,15 +73,21 @@ class RedisJobView:
     def aside(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
         with self._connection.commands() as redis:
-            for part in _parts(sorted(self._rows(redis, "why"))):
-                counts = redis.pipeline(transaction=False)
-                for where, _ in part:
-                    counts.zcard(self._of_site("r", where))
-                for (where, why), count in zip(part, counts.execute(), strict=True):
-                    _, _, site = where.partition(b":")
-                    reasons = found.setdefault(name(site), {})
-                    reasons[why.decode()] = reasons.get(why.decode(), 0) + count
+            for who, site, why, count in self._set_aside(redis):
+                if not who.startswith(_LEFT):
+                    reasons = found.setdefault(site, {})
+                    reasons[why] = reasons.get(why, 0) + count
         return found
+
+    def _set_aside(self, redis: Any) -> Iterator[tuple[bytes, str, str, int]]:
+        """Yield what is set aside: WHO, the site, why, and how many requests."""
+        for part in _parts(sorted(self._rows(redis, "why"))):
+            counts = redis.pipeline(transaction=False)
+            for where, _ in part:
+                counts.zcard(self._of_site("r", where))
+            for (where, why), count in zip(part, counts.execute(), strict=True):
+                who, _, site = where.partition(b":")
+                yield who, name(site), why.decode(), count
 
     def requests(self) -> Iterator[Claimed]:
         with self._connection.commands() as redis:

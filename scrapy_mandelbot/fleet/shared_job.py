@@ -172,6 +172,12 @@ class SharedJob:
         if site is not None:
             self._add(("refuse", key(site), number, why, exception))
 
+    def leave_to_next_run(self, number: int) -> None:
+        """Leave a claimed request to the next run: no worker gets it before."""
+        site = self._forget_claim(number)
+        if site is not None:
+            self._add(("leave", key(site), number))
+
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether this worker knows the fingerprint; the server knows more."""
         return fingerprint in self._recent[0] or fingerprint in self._recent[1]

@@ -63,6 +63,14 @@ class SharedStorage(JobStorage):
             self._is_back(request)
         super().put_at_hand(name, request)
 
+    def leave_to_next_run(self, name: str, request: Request) -> bool:
+        number = self.unacked[request].number
+        super().leave_to_next_run(name, request)
+        self._is_back(request)
+        if number is not None:
+            self._job.leave_to_next_run(number)
+        return False
+
     def put_back(self, name: str, requests: list[Request]) -> None:
         for request in requests:
             self._is_back(request)

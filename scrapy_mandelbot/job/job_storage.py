@@ -181,6 +181,16 @@ class JobStorage(RequestStorage):
     def drop(self, request: Request) -> None:
         self.acknowledged(request)
 
+    def may_leave(self, request: Request) -> bool:
+        one = self.unacked.get(request)
+        # others came of it, and its row waits for them
+        return one is not None and one.has_row and one.waits == 1
+
+    def leave_to_next_run(self, name: str, request: Request) -> bool:  # noqa: ARG002 -- for others
+        """Leave its row as it is, claimed: the next run finds it waiting."""
+        del self.unacked[request]
+        return True
+
     def in_flight(self) -> set[int]:
         return {
             one.number

@@ -132,6 +132,7 @@ CHANGES = {
     events.SECTION_RESUMED,
     events.SECTION_GIVEN_UP,
     events.REFUSES_ROBOTS_STILL,
+    events.ROBOTS_UNANSWERED,
 }
 """Changes that are saved at once for the next owner: this one may die."""
 

@@ -2,9 +2,10 @@
 
 A machine that loses its network, or its name server, sees all sites fail at once: names
 do not resolve, connections fail or time out. If three hosts or more fail and none
-answers, one of them a site that has answered in this run, the crawl is *cut off*.
-Without such a site the crawl may simply have dead hosts left. What fails meanwhile is
-counted against no site: no probe, no try of a host that never answered.
+answers for a second, one of them a site that has answered in this run, the crawl is
+*cut off*. Without such a site the crawl may simply have dead hosts left: at the end of
+each broad crawl they are all that is asked. What fails meanwhile is counted against no
+site: no probe, no try of a host that never answered.
 
 Any response ends that. It also ends after a while: three hosts may be down for good.
 """
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 ENOUGH_SILENT = 3
 """So many hosts that fail, and none that answers, are a failure of the network."""
+SILENCE = 1.0
+"""Seconds without an answer: some of many sites may fail between two answers of others.
+"""
 MOST_SILENT = 10_000
 """Hosts that are remembered to be asked at once when the network is back."""
 
@@ -55,7 +59,7 @@ class Network:
         self._has_known = self._has_known or site.has_answered
         if self.down_since < inf or not self._has_known:
             return False
-        if len(self.silent) < ENOUGH_SILENT:
+        if len(self.silent) < ENOUGH_SILENT or now < self.failed_since + SILENCE:
             return False
         self.down_since = self.failed_since
         return True

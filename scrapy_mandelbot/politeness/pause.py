@@ -392,6 +392,11 @@ class Pause:
             self.until = now
             self._own_until = now
 
+    def network_is_back(self, now: float) -> None:
+        """Let the probe go at once; what failed meanwhile makes no pause longer."""
+        self.backoff.step = min(self.backoff.step, self.backoff.failed)
+        self.be_due(now)
+
     def give_up(self, reason: str) -> bool:
         """Send nothing more; return whether that is news."""
         if self.is_given_up:

@@ -591,8 +591,11 @@ class Site:
         return ", ".join(words) or "open"
 
     def left(self) -> Iterator[LeftPause]:
-        """Yield its pauses that are not over, those of sections last."""
-        if not self.pause.is_open:
+        """Yield its pauses that are not over, those of sections last.
+
+        A host that never answered has none: its next owner begins with the first try.
+        """
+        if not self.pause.is_open and self.dead_until == inf:
             yield self.pause.left()
         for section in self.faults.aside.values():
             if section.pause is not None and not section.is_over():

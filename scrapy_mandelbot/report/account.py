@@ -58,7 +58,7 @@ HOW_RUNS_END = {
     "finished": ("Finished", ""),
     "not finished": ("Running", ""),
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
-    "sites_paused": ("Stopped", "only paused sites are left"),
+    "sites_paused": ("Stopped", "only what is paused or given up is left"),
     BUDGET_REACHED: ("Finished", "within MANDELBOT_SITE_BUDGET"),
     "job_set_aside": (
         "Finished",
@@ -244,7 +244,10 @@ class Account:
         unreadable = self._crawler.stats.get_value(
             events.JOB_REQUEST_UNREADABLE.stats[0], 0
         )
-        self._left = self._waiting() + unreadable
+        left_to_next_run = sum(
+            sum(one.left_to_next_run().values()) for one in throttle.in_flight.queues
+        )
+        self._left = self._waiting() + unreadable + left_to_next_run
         for flight in throttle.in_flight.flights.values():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(flight.end)

@@ -108,6 +108,8 @@ class SiteRecord(Tally):
     """Answers and failures that call for a pause, by status or kind of failure."""
     failures = 0
     """Requests without an answer, where requests are recorded."""
+    pages_kept = 0
+    """Pages that alone were refused, and are kept for the next run."""
     pauses: Sequence[PauseRecord] = ()
     pauses_seen = 0
     """The number of pauses of the whole site."""
@@ -223,7 +225,8 @@ class SiteRecord(Tally):
             return "forbidden"
         if self.has_reached_budget:
             return "budget reached"
-        return "page given up" if End.URL in self.ends else "well"
+        has_lost_pages = End.URL in self.ends or self.pages_kept
+        return "page given up" if has_lost_pages else "well"
 
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, open ones included."""
@@ -495,7 +498,7 @@ def is_pause(kind: str) -> bool:
 
 _SUMS = frozenset(
     {"forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"}
-    | {"given_up", "turns", "turn_waits", "first_seen", "first_errors"}
+    | {"given_up", "pages_kept", "turns", "turn_waits", "first_seen", "first_errors"}
 )
 _COUNTS = frozenset({"refusals", "robots_seen"})
 _MERGED = frozenset(

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import counted
+
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held
@@ -40,6 +42,7 @@ class Survey:
         self._sections: defaultdict[Site, Counter[str]] = defaultdict(Counter)
         self._under_way: Counter[Site] = Counter()
         self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
+        self._left: Counter[Site] = Counter()  # to the next run
 
     def snapshots(self) -> Iterator[SiteSnapshot | None]:
         """Yield a snapshot of each site."""
@@ -68,6 +71,10 @@ class Survey:
             for site, at in queue.delayed():
                 yield None
                 self._delayed[site].append(at)
+            for site, count in queue.left_to_next_run().items():
+                yield None
+                waiting[site] += count
+                self._left[site] += count
         for flight in tuple(throttle.in_flight.flights.values()):
             yield None
             if flight.is_waiting:
@@ -78,15 +85,22 @@ class Survey:
     def _snapshot(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
+        why = self._reason(site, waiting - self._left[site], under_way)
+        if not (waiting or under_way or why.reason in SHUT):
+            return None
+        return SiteSnapshot(site, why, waiting, under_way)
+
+    def _reason(self, site: Site, waiting: int, under_way: int) -> Why:
+        """Return why so many requests of a site wait that this run may send."""
+        left = self._left[site]
+        if left and not (waiting or under_way):
+            pages = counted(left, "page")
+            return Why(Reason.PAGE, None, f"{pages} given up, kept for the next run")
         why = self._part_reason(site, waiting)
         # else nothing probes the site
         if why is None or why.reason is not Reason.GIVEN_UP:
             why = held(site, self._now) or why
-        if why is None:
-            why = self._slot_reason(site, waiting, under_way)
-        if not (waiting or under_way or why.reason in SHUT):
-            return None
-        return SiteSnapshot(site, why, waiting, under_way)
+        return why or self._slot_reason(site, waiting, under_way)
 
     def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
         if waiting and self._has_enough(site, under_way):

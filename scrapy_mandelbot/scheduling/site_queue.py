@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -147,6 +147,7 @@ class SiteQueue:
                 )
         self._storage = storage
         self._delayed = Timers(self._crawl.clock, self._wait_is_over)
+        self._left_to_next_run: Counter[Site] = Counter()
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
         self._names_left = frozenset(startprios or ())
@@ -186,6 +187,9 @@ class SiteQueue:
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (prior is not None and prior.not_before):
             not_before = 0.0 if prior is None else prior.not_before
+            if not_before == inf:
+                self._leave_to_next_run(queue, request)
+                return
             until = self._waits_until(queue, request, not_before, has_come=True)
             if until:
                 self._delay(_Delayed(queue, request), until)
@@ -248,6 +252,9 @@ class SiteQueue:
                     self._rest(queue)
                 if request is not None:
                     yield request
+        left = self._storage.left_to_next_run
+        while left:
+            yield left.pop(0)[1]
 
     def close(self) -> dict[str, list[int]]:
         """Close all queues. Returns the state from which any queue is built."""
@@ -294,6 +301,14 @@ class SiteQueue:
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for its own time, likewise."""
         return ((one.queue.site, at) for at, one in self._delayed)
+
+    def may_leave(self, request: Request) -> bool:
+        """Return whether a request that it handed out can be left to the next run."""
+        return self._storage.may_leave(request)
+
+    def left_to_next_run(self) -> Mapping[Site, int]:
+        """Return how many requests it keeps for the next run, by site."""
+        return self._left_to_next_run
 
     def site_changed(self, site: Site) -> None:
         """Note that a waiting site may be due."""
@@ -458,6 +473,17 @@ class SiteQueue:
         if not queue.has_joined:
             self._round_robin.join(queue)
         engine.wake(self._crawler)
+
+    def _leave_to_next_run(self, queue: SubQueue, request: Request) -> None:
+        """Keep a request whose page alone is refused: it had its tries in this run.
+
+        It is no longer counted among those that wait, so the spider becomes idle.
+        """
+        if self._storage.leave_to_next_run(queue.name, request):
+            self._left_to_next_run[queue.site] += 1
+        queue.site.tally.taken += 1
+        if queue.name not in self._storage.lengths:
+            self._rest(queue)
 
     def _end_delays(self) -> None:
         for one in self._delayed.take():

@@ -51,6 +51,10 @@ class RequestStorage(ABC):
         """By sub-queue, those that were taken and are to be its next ones."""
         self.is_tired = False
         """Whether what can be sent is looked for in another turn of the loop."""
+        self.left_to_next_run: list[tuple[str, Request]] = []
+        """Requests that are not sent in this run, with the names of their sub-queues;
+        they are not counted above.
+        """
 
     def __len__(self) -> int:
         return self.total
@@ -130,6 +134,18 @@ class RequestStorage(ABC):
 
     def drop(self, request: Request) -> None:  # noqa: B027 -- a few have something to do
         """Forget a request that was taken, and will not be sent."""
+
+    def may_leave(self, request: Request) -> bool:  # noqa: ARG002 -- for others
+        """Return whether a request that was taken can be left to the next run."""
+        return True
+
+    def leave_to_next_run(self, name: str, request: Request) -> bool:
+        """Keep a request that was taken for the next run, and send it no more.
+
+        Returns whether it waits here; False: on a server, for any worker.
+        """
+        self.left_to_next_run.append((name, request))
+        return True
 
     def put_down(self) -> list[Request]:
         """Store the requests in memory for the next run. Returns those it cannot."""
@@ -263,15 +279,19 @@ class Storage(RequestStorage):
 
     def put_down(self) -> list[Request]:
         """Write the requests in memory to disk; return those that cannot be written."""
-        unwritable = []
+        unwritable: list[Request] = []
         for name in list(self.at_hand):
             while name in self.at_hand:
-                request = self._pop_at_hand(name)
-                try:
-                    self.push(name, request)
-                except ValueError:
-                    unwritable.append(request)
+                self._put_down(name, self._pop_at_hand(name), unwritable)
+        while self.left_to_next_run:
+            self._put_down(*self.left_to_next_run.pop(0), unwritable)
         return unwritable
+
+    def _put_down(self, name: str, request: Request, unwritable: list[Request]) -> None:
+        try:
+            self.push(name, request)
+        except ValueError:
+            unwritable.append(request)
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""

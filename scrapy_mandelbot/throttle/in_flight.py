@@ -62,7 +62,10 @@ class PriorState(NamedTuple):
     dont_filter: bool
     meta: Mapping[str, object] | None
     site: str  # its name
-    not_before: float  # seconds since the epoch; 0: it may be handed out at once
+    not_before: float
+    """Seconds since the epoch. 0: it may be handed out at once; ``inf``: not in this
+    run.
+    """
 
 
 _HANGS = 1.0  # seconds; most sites that are there have answered by then
@@ -149,6 +152,12 @@ class Queue(Protocol):
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for its own time."""
+
+    def may_leave(self, request: Request) -> bool:
+        """Return whether a request that it handed out can be left to the next run."""
+
+    def left_to_next_run(self) -> Mapping[Site, int]:
+        """Return how many requests it keeps for the next run, by site."""
 
     def slot_changed(self, slot: str, activity: int) -> None:
         """Note how many requests a download slot has now."""

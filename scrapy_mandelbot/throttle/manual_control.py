@@ -180,7 +180,17 @@ class IdlePolicy:
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         connect(self._continue, signal=signals.site_resumed)
+        connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         connect(self._spider_closed, signal=scrapy.signals.spider_closed)
+
+    def _spider_idle(self) -> None:
+        """End a run whose queues keep pages for the next one, if nothing else is left.
+
+        A spider that feeds the crawl in batches goes on.
+        """
+        queues = self._throttle.in_flight.queues
+        if any(one.left_to_next_run() for one in queues):
+            raise CloseSpider(SITES_PAUSED)
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, yet may hold some."""

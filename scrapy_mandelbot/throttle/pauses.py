@@ -72,6 +72,7 @@ class Pauses:
         """Of sites that share pauses; None: none do."""
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
+        self._has_network = False  # a site is known to have answered in this run
         events_.subscribe(self._robots_unanswered, events.ROBOTS_UNANSWERED)
 
     def _robots_unanswered(self, values: Mapping[str, Any]) -> None:
@@ -192,6 +193,7 @@ class Pauses:
         `sent_at`: what was sent before sites failed proves nothing.
         """
         network = self._network
+        self._has_network = True
         if sent_at <= network.failed_since:
             return
         since = network.down_since
@@ -202,7 +204,9 @@ class Pauses:
         self._emit(events.NETWORK_UP, paused_for=now - since)
         for site in silent:
             if site.has_answered:
-                site.pause.be_due(now)
+                # one that was paused before has a trouble of its own
+                if site.pause.since >= since:
+                    site.pause.network_is_back(now)
             elif not site.pause.is_given_up:
                 site.forget_refusals()
             self.look_again(site)
@@ -216,11 +220,15 @@ class Pauses:
     def keeps_dead(self, failure: Failure | None) -> bool:
         """Return whether the requests of a dead host stay in the job.
 
-        Not those for a name that no host has: the job would never be finished.
+        Not those for a name that no host has: the job would never be finished. Where
+        nothing answered in this run, it may be the network that has no names.
         """
-        if failure is None or failure is Failure.NO_SUCH_HOST:
+        if failure is None or not self._keeps_given_up:
             return False
-        return failure.is_outage and self._keeps_given_up
+        if failure is Failure.NO_SUCH_HOST:
+            self._has_network = self._has_network or self._sites.has_answer()
+            return not self._has_network
+        return failure.is_outage
 
     def found_dead(self, site: Site, failure: Failure | None, until: float) -> None:
         """End the tries for a host that never answered: its requests fail, or are kept.

@@ -123,6 +123,10 @@ class Sites:
         self._tally_of = tally_of
         self._tallies = tallies
 
+    def has_answer(self) -> bool:
+        """Return whether any site has answered a request well in this run."""
+        return any(site.has_answered for site in list(self._all.values()))
+
     def counted(self) -> Tally:
         """Return what was counted of all sites."""
         total = Tally()

@@ -405,6 +405,29 @@ class Throttle:
         self.ended(flight)
         return request
 
+    def may_leave(self, flight: Flight[Site]) -> bool:
+        """Return whether the next run can have a request that this one sends no more.
+
+        It is from the queue, and stored.
+        """
+        if not (self.keeps_given_up and flight.is_from_queue):
+            return False
+        return all(one.may_leave(flight.request) for one in self.in_flight.queues)
+
+    def leave_to_next_run(self, flight: Flight[Site], reason: str) -> Request:
+        """Send a request back to the queue, where it waits for the next run."""
+        site = flight.site
+        if site.is_news("page given up"):
+            request = flight.request
+            self._emit(
+                events.PAGE_GIVEN_UP, site=site.name, request=request, reason=reason
+            )
+        else:  # there may be many of a site
+            self._count(events.PAGE_GIVEN_UP, site=site.name)
+        site.faults.forget(self.in_flight.fingerprint_of(flight))
+        flight.not_before = inf
+        return self.send_back(flight)
+
     def release(self, flight: Flight[Site]) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.release(flight)

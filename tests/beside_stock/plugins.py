@@ -558,6 +558,23 @@ def dead(fault):
     return World({"shop.example": lambda _asked: fault}, pages(5))
 
 
+def dead_at_the_end():
+    """Nothing but three dead hosts is left: the network may be gone, and is not."""
+    sites = {"shop.example": with_robots(page)}
+    sites |= {f"dead{i}.example": lambda _asked: Fault.REFUSED for i in range(3)}
+    return World(sites, [*pages(40), *(f"http://dead{i}.example/" for i in range(3))])
+
+
+def dead_in_the_first_run(fault):
+    well = with_robots(page)
+
+    def site(asked):
+        return fault if world.run == 1 else well(asked)
+
+    world = World(site, pages(5), runs=2)
+    return world
+
+
 def crawl_spider():
     class Crawls(CrawlSpider):
         name = "cell"
@@ -621,6 +638,21 @@ def crawl_cells():
             settings={"DOWNLOAD_TIMEOUT": 10},
             waits=45,
             why="it is tried again after 1, 3, 9 and 27 s",
+        )
+    yield Cell(
+        "three dead hosts at the end",
+        "one site answers, and is done; three hosts never do",
+        dead_at_the_end,
+        waits=45,
+        why="a dead host is tried for 40 s",
+    )
+    for fault in (Fault.REFUSED, Fault.NO_NAME):
+        yield Cell(
+            f"a host of a job that is dead in the first run: {fault.value}",
+            "the second run begins at once, and the host is there",
+            partial(dead_in_the_first_run, fault),
+            waits=45,
+            why="the first run tries the host for 40 s, the second one once",
         )
     yield Cell("CrawlSpider", "80 pages that link to each other", crawl_spider)
     yield Cell("links followed", "80 pages that link to each other", tree)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from redis import Redis
+from redis_server import NEEDS_REDIS
+from twisted.internet.defer import Deferred, DeferredList
 from w3lib.http import basic_auth_header
 from webs import Answer, html, site
 
@@ -96,28 +99,90 @@ async def test_each_of_several_credentials_has_its_own_rules(webs):
     assert len(result.items) == 9
 
 
-@pytest.mark.parametrize("store", ["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", pytest.param("redis", marks=NEEDS_REDIS)])
+def store(request, tmp_path) -> str:
+    """Where copies of robots.txt are kept: in a file, in memory, or on a server."""
+    if request.param == "redis":
+        return str(request.getfixturevalue("redis_server").url)
+    return str(tmp_path / "copies.db") if request.param == "sqlite" else "memory"
+
+
 @ensureDeferred
-async def test_no_store_gets_what_was_fetched_with_credentials(webs, tmp_path, store):
+async def test_no_store_gets_what_was_fetched_with_credentials(webs, store):
     """A later run without them asks for itself, and so does one with others."""
     web = closed_site(webs, by_credentials={ONE: RULES, TWO: OTHER_RULES, "": RULES})
-    place = str(tmp_path / "copies.db") if store == "sqlite" else store
-    settings = {"MANDELBOT_STORE": place}
+    settings = {"MANDELBOT_STORE": store}
     for headers in ((ONE,), ("",), (TWO,)):
         await crawl(PagesSpider, settings, web_url=web.url, headers=headers)
     assert asked(web, "/robots.txt") == [ONE, None, TWO]
     assert asked(web, "/no") == [TWO]
 
 
+@NEEDS_REDIS
 @ensureDeferred
-async def test_the_credentials_go_to_their_own_origin_alone(webs):
+async def test_crawls_that_share_a_server_keep_their_credentials_apart(
+    webs, redis_server
+):
+    """At once: neither waits for the other's file, and none of it is on the server."""
+    web = closed_site(webs, by_credentials={ONE: OTHER_RULES, "": RULES})
+    settings = {"MANDELBOT_STORE": redis_server.url}
+    found = await DeferredList(
+        [
+            Deferred.fromCoroutine(
+                crawl(PagesSpider, settings, web_url=web.url, headers=(value,))
+            )
+            for value in (ONE, "")
+        ]
+    )
+    assert all(is_well for is_well, _ in found)
+    assert sorted(asked(web, "/robots.txt"), key=str) == sorted([ONE, None], key=str)
+    assert asked(web, "/no") == [ONE]
+    assert asked(web, "/page/1") == [None]
+    redis = Redis.from_url(redis_server.url)
+    kept = b"".join(redis.dump(key) or b"" for key in redis.keys("*"))
+    assert b"Disallow: /no" in kept
+    assert b"Disallow: /page/1" not in kept
+    assert ONE.encode() not in kept
+
+
+@NEEDS_REDIS
+@ensureDeferred
+async def test_workers_of_a_job_ask_with_the_credentials_of_its_pages(
+    webs, redis_server
+):
+    """Whichever of them has the site: the page's request comes with its header."""
+    web = closed_site(webs)
+    other = site(webs, 3, "127.0.0.2")
+    settings = {
+        "MANDELBOT_JOB": redis_server.url,
+        "MANDELBOT_STORE": redis_server.url,
+    }
+
+    class BothSpider(PagesSpider):
+        async def start(self):
+            async for one in super().start():
+                yield one
+            for number in range(3):
+                yield scrapy.Request(f"{other.url}/page/{number}")
+
+    crawls = [crawl(BothSpider, settings, web_url=web.url) for _ in range(2)]
+    found = await DeferredList([Deferred.fromCoroutine(one) for one in crawls])
+    assert sum(len(result.items) for _, result in found) == 6
+    assert asked(web, "/no") == []
+    assert set(asked(web, "/robots.txt")) == {ONE}
+    assert {one for hit in other.hits for one in asked(other, hit.path)} == {None}
+
+
+@ensureDeferred
+async def test_the_credentials_go_to_their_own_origin_alone(webs, store):
     """The robots.txt redirects to another one, which is asked without them."""
     web = closed_site(webs)
     other = site(webs, 1, "127.0.0.2")
     other.pages["/robots.txt"] = RULES
     location = {"Location": other.url + "/robots.txt"}
     web.pages["/robots.txt"] = Answer(b"", 302, location)
-    await crawl(PagesSpider, web_url=web.url, headers=(ONE,))
+    settings = {"MANDELBOT_STORE": store}
+    await crawl(PagesSpider, settings, web_url=web.url, headers=(ONE,))
     assert asked(web, "/robots.txt") == [ONE]
     assert asked(other, "/robots.txt") == [None]
     assert asked(web, "/no") == []

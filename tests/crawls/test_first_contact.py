@@ -148,18 +148,90 @@ async def test_requests_of_a_dead_host_stay_in_the_job(webs, tmp_path):
     assert second.stats["finish_reason"] == "finished"
 
 
-@ensureDeferred
-async def test_a_request_for_a_name_that_no_host_has_does_not_stay_in_the_job(tmp_path):
-    """The job would never be finished."""
+class NoNames:
+    """Fails to resolve the names of some hosts, or of all."""
 
-    class NoNames:
-        def process_request(self, request):
+    hosts = ""  # a part of their URLs
+
+    def process_request(self, request):
+        if self.hosts in request.url:
             raise DNSLookupError("no results for hostname lookup: no.invalid.")
 
-    settings = {"JOBDIR": str(tmp_path), "DOWNLOADER_MIDDLEWARES": {NoNames: 960}}
-    result = await crawl(FailuresSpider, settings, start_urls=["http://no.invalid/"])
+
+NO_NAMES = {"DOWNLOADER_MIDDLEWARES": {NoNames: 960}}
+
+
+@ensureDeferred
+async def test_a_request_for_a_name_that_no_host_has_does_not_stay_in_the_job(
+    webs, tmp_path, monkeypatch
+):
+    """The job would never be finished. Another host answers: there is a network."""
+    monkeypatch.setattr(NoNames, "hosts", "no.invalid")
+    web = site(webs, 3)
+    settings = {"JOBDIR": str(tmp_path), **NO_NAMES}
+    urls = ["http://no.invalid/", web.url + "/"]
+    result = await crawl(FailuresSpider, settings, start_urls=urls)
     assert [type(one.value) for one in result.failures] == [DNSLookupError]
     assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_request_outside_the_queue_for_an_unknown_name_is_reported_at_once(
+    webs, monkeypatch
+):
+    """It has one try, so nothing else would report it."""
+    monkeypatch.setattr(NoNames, "hosts", "no.invalid")
+    web = site(webs, 1)
+
+    class OutsideSpider(LinksSpider):
+        async def parse(self, response):
+            for number in range(2):
+                with pytest.raises(DNSLookupError):
+                    await self.crawler.engine.download_async(
+                        scrapy.Request(f"http://no.invalid/{number}")
+                    )
+            yield {"url": response.url}
+
+    urls = [web.url + "/"]
+    result = await crawl(OutsideSpider, IN_MEMORY | NO_NAMES, start_urls=urls)
+    assert len(result.items) == 1
+    lines = result.logged("Could not fetch http://no.invalid/robots.txt: no such host")
+    warnings = [one for one in lines if "is tried once" in one]
+    assert len(warnings) == 1, "once for each site"
+    assert result.seconds < 5
+
+
+@ensureDeferred
+async def test_a_run_without_any_name_leaves_its_requests_in_the_job(webs, tmp_path):
+    """Nothing answered: the next run, which has a network, gets all pages at once."""
+    web = site(webs, 3)
+    settings = {"JOBDIR": str(tmp_path)}
+    urls = [web.url + "/"]
+    first = await crawl(FailuresSpider, settings | NO_NAMES, start_urls=urls)
+    second = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert first.failures == []
+    assert first.stats["finish_reason"] == "sites_paused"
+    assert second.urls() == web.urls(3)
+    assert second.seconds < 5
+    assert second.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_the_next_run_begins_with_the_first_try(webs, tmp_path):
+    """The last wait of a dead host, 81 s, is not carried over, and no other one is."""
+    web = site(webs, 3)
+    settings = {"JOBDIR": str(tmp_path)}
+    urls = [web.url + "/"]
+    web.drop()
+    first = await crawl(FailuresSpider, settings, start_urls=urls)
+    second = await crawl(FailuresSpider, settings, start_urls=urls)
+    web.listen_again()
+    third = await crawl(FailuresSpider, settings, start_urls=urls)
+    assert 40 <= first.seconds < 70
+    assert 40 <= second.seconds < 70, "the same tries"
+    assert third.urls() == web.urls(3)
+    assert third.seconds < 5
+    assert not third.logged(web.url + " is still paused")
 
 
 @ensureDeferred

@@ -180,3 +180,47 @@ async def test_the_status_says_that_no_site_answers(webs):
     await crawl(LooksSpider, SETTINGS, known=known, new=new)
     assert "No site answers since" in str(said[0])
     assert said[0].as_data()["no_answer_since"] is not None
+
+
+class PartSpider(LinksSpider):
+    """Crawls sites of which three go down together, and the others answer on."""
+
+    sites: tuple[Web, ...] = ()
+    lasts = 8.0
+    paths = 30
+
+    async def start(self):
+        self.pages = 0
+        for page in range(self.paths):
+            for web in self.sites:
+                yield scrapy.Request(f"{web.url}/page/{page}")
+
+    async def parse(self, response):
+        yield {"url": response.url}
+        self.pages += 1
+        if self.pages == 40:
+            from twisted.internet import reactor
+
+            for web in self.sites[::2]:
+                web.drop()
+                reactor.callLater(self.lasts, web.listen_again)
+
+
+@pytest.mark.parametrize("delay", [0.5, 5.0], ids=["often", "seldom"])
+@ensureDeferred
+async def test_sites_that_are_down_together_are_probed_by_their_own_backoff(
+    webs, delay
+):
+    """Others answer, be it seldom: no answer of theirs has the probes go sooner."""
+    sites = tuple(site(webs, 30, f"127.0.5.{n}") for n in range(1, 7))
+    delays = {
+        web.host: delay if number % 2 else 0.5 for number, web in enumerate(sites)
+    }
+    settings = {**IN_MEMORY, "MANDELBOT_CRAWL_DELAYS": delays}
+    result = await crawl(PartSpider, settings, sites=sites)
+    assert len(result.urls()) == len(set(result.urls())) == 6 * 30
+    assert result.stats["mandelbot/pause/count"] == 3
+    probes = result.stats.get("mandelbot/pause/prolonged", 0)
+    assert probes <= 3 * 3, "after 1, 3 and 9 s, not with each answer of another site"
+    longest = max(one["paused_for"] for one in result.signals("site_resumed"))
+    assert longest < 20

@@ -14,6 +14,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from test_recipes import BLOCK
 from webs import Answer, html, site
 
+from scrapy_mandelbot.downloadermiddlewares.refusals import LONGEST_REFUSAL
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -147,6 +148,43 @@ async def test_where_it_fails_the_answer_is_a_page_and_one_error_is_logged(webs,
     assert result.stats["log_count/ERROR"] == 1
     assert result.stats["mandelbot/pause/refusal_errors"] == 11
     assert "mandelbot/pause/count" not in result.stats
+
+
+@ensureDeferred
+async def test_a_body_that_is_large_once_unpacked_is_a_page(webs):
+    """No refusal is that long: it is unpacked no further, and not for nothing."""
+    web = site(webs, 5)
+    large = captcha(**{"Content-Encoding": "gzip"})
+    large.body = gzip.compress(CAPTCHA + b" " * LONGEST_REFUSAL)
+    web.pages["/page/3"] = large
+    seen = []
+    result = await crawled(web, lambda response: seen.append(response.url))
+    assert result.urls() == web.urls(5)
+    assert sorted(seen) == sorted({*web.urls(5)} - {web.url + "/page/3"})
+    assert "mandelbot/pause/count" not in result.stats
+    assert "mandelbot/pause/refusal_errors" not in result.stats
+
+
+@ensureDeferred
+async def test_what_it_returns_is_judged_once(webs):
+    """An object may raise when it is judged a second time."""
+
+    class Once(float):
+        judged = 0
+
+        def __bool__(self):
+            Once.judged += 1
+            if Once.judged > 1:
+                raise RuntimeError("judged twice")
+            return False
+
+    web = site(webs, 3)
+    result = await crawled(
+        web, lambda response: Once() if response.url.endswith("/2") else 0
+    )
+    assert result.urls() == web.urls(3)
+    assert Once.judged == 1
+    assert "mandelbot/pause/refusal_errors" not in result.stats
 
 
 @ensureDeferred

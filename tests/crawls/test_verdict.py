@@ -36,7 +36,7 @@ CASES = {
         True,
         "Stopped after",
         [
-            "(only paused sites are left)",
+            "(only what is paused or given up is left)",
             "requests wait (next at 20",
             "Run the same command",
         ],

@@ -59,6 +59,13 @@ class Member:
             found += self.bodies(site)
         return found
 
+    def settle(self, site: str) -> None:
+        """Report all that was claimed of a site as done, and give the site back."""
+        for number in list(self.job._claimed):
+            self.job.acknowledge(number)
+        self.job.give_back(site)
+        self.exchange()
+
 
 @pytest.fixture
 def url(request) -> str:
@@ -121,10 +128,7 @@ def test_a_finished_job_has_no_cookies(member):
     one.exchange(take=1)
     one.bodies(SITE)
     assert one.server.cookies(0, 10, 10, []).bodies == [b"1"]
-    for number in list(one.job._claimed):
-        one.job.acknowledge(number)
-    one.job.give_back(SITE)
-    one.exchange()
+    one.settle(SITE)
     assert one.exchange(idle="wait").outcome == "finished"
     reply = one.server.cookies(0, 10, 10, [])
     assert (reply.bodies, reply.last) == ([], last)
@@ -290,6 +294,35 @@ def test_a_request_that_one_version_cannot_read_goes_to_another(member):
     assert not old.job.sites
     new.exchange(take=1)
     assert new.bodies(SITE) == [b"page"]
+
+
+@needs_carrier
+def test_a_request_left_to_the_next_run_goes_to_no_worker_before(member):
+    """It waits, as the view has it, and the run does not count as finished."""
+    one, other = member(), member()
+    for body in (b"given up", b"page"):
+        one.job.push(SITE, FIRST_IN, body)
+    one.exchange(take=1)
+    one.job.leave_to_next_run(one.job.claim(SITE).number)
+    one.job.give_back(SITE)
+    one.exchange()
+    other.exchange(take=1)
+    assert other.bodies(SITE) == [b"page"]
+    other.settle(SITE)
+    view = other.server.view()
+    assert view.lengths() == {SITE: (1, 0)}
+    assert view.aside() == {}
+    replies = [who.exchange(take=1, idle="wait") for who in (one, other, one)]
+    assert (replies[-1].run, replies[-1].outcome) == (1, "sites_paused")
+    for who in (one, other):
+        who.server.leave(who.job.worker, who.job.token)
+    last = member()
+    last.exchange(take=1)
+    last.exchange(take=1)
+    assert last.bodies(SITE) == [b"given up"]
+    last.settle(SITE)
+    assert view.lengths() == {}
+    assert last.exchange(take=1, idle="wait").outcome == "finished"
 
 
 @needs_carrier

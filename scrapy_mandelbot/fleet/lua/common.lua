@@ -2,9 +2,10 @@
 -- braces, so that a cluster keeps them in one place.
 --
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
---            is), outcome (how the last run ended), fingerprints and sets (how many there are), expires
---            (how many parts of the keys expire, as no work is left), knows:W (the version of worker W),
---            look:VERSION (how far its workers have looked through what is set aside)
+--            is), left (the last run that gave pages up), outcome (how the last run ended), fingerprints and
+--            sets (how many there are), expires (how many parts of the keys expire, as no work is left),
+--            knows:W (the version of worker W), look:VERSION (how far its workers have looked through what
+--            is set aside)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
 --            given anything; of the last thousand dead ones too. A worker that knows of a later one has
@@ -34,8 +35,9 @@
 --   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
 --   last     sorted set, as due: sites of which nothing else waits. They come after those in due
 --   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
---            them, '!' and the name of the exception that their callback raised, or the versions of the
---            spider that cannot read them, with '+' between
+--            them, '!' and the name of the exception that their callback raised, '=' and the number of
+--            the run that gave their pages up, or the versions of the spider that cannot read them, with
+--            '+' between
 --   refused  hash: site -> each WHO that it has, with a space behind
 --   why      hash: WHO:SITE -> why the last of them is set aside
 --   was      hash: number of a request that is claimed -> its WHO before
@@ -64,11 +66,20 @@ local function number_of(member)
   return string.match(member, '^%d+', 18)
 end
 
--- Return, of what a site has set aside, each WHO that a version is none of, and can try to read.
+local function run_now() return redis.call('HGET', key('meta'), 'run') or '0' end
+
+-- Return, of what a site has set aside, each WHO that a version is none of, and can try to read, and each
+-- that was left in a previous run.
 local function readable(site, version)
   local found = {}
   for who in string.gmatch(redis.call('HGET', key('refused'), site) or '', '%S+') do
-    if string.sub(who, 1, 1) ~= '!' and not string.find(who, version, 1, true) then found[#found + 1] = who end
+    local kind, is_readable = string.sub(who, 1, 1), false
+    if kind == '=' then
+      is_readable = who ~= '=' .. run_now()
+    elseif kind ~= '!' then
+      is_readable = not string.find(who, version, 1, true)
+    end
+    if is_readable then found[#found + 1] = who end
   end
   return found
 end

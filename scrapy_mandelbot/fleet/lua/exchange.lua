@@ -105,6 +105,19 @@ local function set_aside(site, priority, member, who, why)
   redis.call('HSET', key('why'), who .. ':' .. site, why)
 end
 
+-- Set aside one that this worker has claimed; return whether it has it.
+local function put_aside(site, number, who, why)
+  local kept = owner(site) == me and redis.call('HGET', key('c:' .. site), number)
+  if not kept then return false end
+  local priority, member = split(kept)
+  set_aside(site, priority, member, who, why)
+  redis.call('SREM', key('out:' .. me), number)
+  redis.call('HDEL', key('was'), number)
+  redis.call('HDEL', key('tries:' .. me), number)
+  redis.call('HDEL', key('c:' .. site), number)
+  return true
+end
+
 local function hand_over(site, priority, member, place)
   redis.call('HSET', key('c:' .. site), number_of(member), priority .. ' ' .. member)
   report_stored(site, place or priority, member)
@@ -155,7 +168,7 @@ local function claim(site, most)
     popped = left > 0 and redis.call('ZPOPMIN', queue, left) or {}
     left = left - #popped / 2
     for i = 1, #popped, 2 do
-      redis.call('HSET', key('was'), number_of(popped[i]), who)
+      if string.sub(who, 1, 1) ~= '=' then redis.call('HSET', key('was'), number_of(popped[i]), who) end
       hand_over(site, popped[i + 1], popped[i])
     end
     if redis.call('EXISTS', queue) == 0 then
@@ -280,19 +293,18 @@ local words = {
     end
     return i + 2
   end,
+  leave = function(i)  -- site, number: no worker gets it in this run
+    local site, number = ARGV[i], ARGV[i + 1]
+    if put_aside(site, number, '=' .. run_now(), 'its page alone is refused') then
+      redis.call('HSET', key('meta'), 'left', run_now())
+    end
+    return i + 2
+  end,
   refuse = function(i)  -- site, number, why; '': this version cannot read it, else what its callback raised
     local site, number, raised = ARGV[i], ARGV[i + 1], ARGV[i + 3]
-    local kept = owner(site) == me and redis.call('HGET', key('c:' .. site), number)
-    if kept then
-      local was = redis.call('HGET', key('was'), number)
-      local priority, member = split(kept)
-      local who = was and was .. '+' .. version or version
-      set_aside(site, priority, member, raised ~= '' and '!' .. raised or who, ARGV[i + 2])
-      redis.call('SREM', key('out:' .. me), number)
-      redis.call('HDEL', key('was'), number)
-      redis.call('HDEL', key('tries:' .. me), number)
-      redis.call('HDEL', key('c:' .. site), number)
-    end
+    local was = redis.call('HGET', key('was'), number)
+    local who = was and was .. '+' .. version or version
+    put_aside(site, number, raised ~= '' and '!' .. raised or who, ARGV[i + 2])
     return i + 4
   end,
   out = function(i)  -- numbers of requests that are sent
@@ -453,9 +465,9 @@ if redis.call('EXISTS', key('asked')) == 1 then
 end
 if others_hunger() then surplus = math.max(0, mine() - share(now)) end
 
--- The run has ended where all are idle, and nothing waits but sites that were given up, or, for who
--- does not wait for them, are paused.
-local run = redis.call('HGET', key('meta'), 'run') or '0'
+-- The run has ended where all are idle, and nothing waits but sites and pages that were given up, or, for
+-- who does not wait for them, sites that are paused.
+local run = run_now()
 if ARGV[9] == '' or says_something or #granted > 0 then
   redis.call('SREM', key('idle'), me)
 elseif run == ARGV[6] then
@@ -468,7 +480,8 @@ elseif run == ARGV[6] then
     and redis.call('SCARD', key('idle')) >= redis.call('ZCARD', key('workers'))
     and redis.call('EXISTS', key('owner'), key('ended'), key('looking')) == 0
   then
-    local is_finished = redis.call('EXISTS', key('due'), key('last')) == 0
+    local has_left = redis.call('HGET', key('meta'), 'left') == run
+    local is_finished = not has_left and redis.call('EXISTS', key('due'), key('last')) == 0
     local are_aside = redis.call('EXISTS', key('refused')) == 1
     run = tostring(redis.call('HINCRBY', key('meta'), 'run', 1))
     local outcome = is_finished and (are_aside and 'job_set_aside' or 'finished') or 'sites_paused'
