@@ -486,6 +486,14 @@ REPORT_FAILED = _error(
     stats=("mandelbot/report/failed",),
 )
 
+NOT_COMPARED = _warning(
+    "Not compared with the previous crawl, as %(path)s cannot be used: %(why)s. Remove"
+    " or rename it to compare the next crawls",
+)
+PREVIOUS_NOT_KEPT = _error(
+    "The next crawl cannot be compared with this one: %(path)s: %(why)s",
+)
+
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
 METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")

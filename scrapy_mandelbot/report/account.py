@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,25 @@ HOW_RUNS_END = {
 """Of finish reasons, the first word of the verdict, and why; of all others, they are
 the why.
 """
+FAILING_REASONS = frozenset(
+    {"job_salvaged", "job_not_saved", "job_unreadable", "job_forgotten"}
+)
+"""Finish reasons with which a run exits with status 1, whatever the settings."""
+_COMPLETE_REASONS = frozenset({"finished", "job_idle"})
+
+
+class Result(Enum):
+    """How a crawl went, in the word that begins its last log line and its report."""
+
+    OK = "OK"
+    """Each request was answered, or forbidden by a rule for it."""
+    INCOMPLETE = "INCOMPLETE"
+    """Requests were lost or left, a site forbade all, or the crawl was stopped."""
+    FAILED = "FAILED"
+    """The exit status is 1; or requests were lost, and there is no answer at all."""
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 class Account:
@@ -182,6 +202,31 @@ class Account:
             parts.append("Run the same command to continue.")
         return " ".join((*parts, *self._advice(lost, left)))
 
+    def result(self, reason: str, total: Tally | None = None) -> Result:
+        """Return in one word how a crawl with this finish reason went.
+
+        `total`: as for `verdict`.
+        """
+        if total is None:
+            total = self.counted()
+        is_answered = total.pages or total.others or total.cached
+        if self._exits_with_1(reason, total) or (total.lost and not is_answered):
+            return Result.FAILED
+        if reason not in _COMPLETE_REASONS:
+            return Result.INCOMPLETE
+        if total.lost or self.left or self.forbidden_sites():
+            return Result.INCOMPLETE
+        return Result.OK
+
+    def _exits_with_1(self, reason: str, total: Tally) -> bool:
+        if reason == "not finished":
+            return False
+        if reason in FAILING_REASONS or engine.has_failed(self._crawler):
+            return True
+        if self._failures(total):
+            return True
+        return reason == "sites_paused" and self._crawl.config.pause_idle == "fail"
+
     def forbidden_sites(self) -> list[str]:
         """Return the sites whose robots.txt forbade all requests, if it is recorded."""
         recorder = Recorder.found_in(self._crawler)
@@ -273,12 +318,16 @@ class Account:
             **values,
         )
         verdict = self.verdict(reason, total)
+        result = self.result(reason, total)
         if failures := self._failures(total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
             engine.fail(self._crawler, "", lambda: None)
-        level = logging.WARNING if total.lost or failures else None
-        emit(events.CRAWL_ENDED, level=level, verdict=verdict)
+        is_bad = (
+            result is Result.FAILED or total.lost or (self.left and self._given_up())
+        )
+        level = logging.WARNING if is_bad else None
+        emit(events.CRAWL_ENDED, level=level, verdict=f"{result}: {verdict}")
 
     def _failures(self, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""

@@ -391,9 +391,11 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
     (account,) = result.logged("Requests: ")
     ends = {words: int(n) for n, words in re.findall(r"(\d+) ([a-z][^,:]*)", account)}
     (verdict,) = [
-        one for one in result.messages if re.match(r"(Finished|Stopped) after ", one)
+        one
+        for one in result.messages
+        if re.match(r"[A-Z]+: (Finished|Stopped) after ", one)
     ]
-    compared("report verdict", report["verdict"], verdict)
+    compared("report verdict", f"{report['result']}: {report['verdict']}", verdict)
     told = re.search(r"(\d+) pages?\.", verdict)
     compared(account, ends.get("pages", ends.get("page", 0)), pages)
     compared(verdict, int(told[1]), pages)

@@ -14,11 +14,11 @@ from scrapy_mandelbot import engine, status
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 CASES = {
-    "finished": ({}, False, "Finished after", ["11 pages."]),
+    "finished": ({}, False, "OK: Finished after", ["11 pages."]),
     "a limit of the project": (
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1},
         False,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         [
             "(closespider_pagecount)",
             "requests were not sent.",
@@ -28,13 +28,13 @@ CASES = {
     "the same with a job": (
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1, "JOBDIR": "job"},
         False,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         ["requests wait.", "Run the same command to continue."],
     ),
     "paused sites left": (
         {"MANDELBOT_PAUSE_IDLE": 0, "JOBDIR": "job"},
         True,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         [
             "(only paused sites are left)",
             "requests wait (next at 20",
@@ -44,7 +44,7 @@ CASES = {
     "a site given up": (
         {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}},
         True,
-        "Finished after",
+        "INCOMPLETE: Finished after",
         ["requests failed", "of sites that were given up, such as http://127.0.0.1:"],
     ),
 }
@@ -77,6 +77,7 @@ async def test_the_last_line_says_how_it_ended_and_what_to_do(webs, tmp_path, ca
     ]
     assert of_the_package[-1] == line
     report = json.loads(path.with_suffix(".json").read_text())
+    assert report["result"] == line.partition(":")[0]
     said = report["verdict"].partition(" s")[2]  # the seconds go on
     assert said == line.partition(" s")[2]
 
@@ -92,7 +93,7 @@ async def test_a_host_that_refuses_connections_is_unreachable(webs, tmp_path):
     result = await crawl(
         FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
     )
-    (line,) = result.logged("Finished after")
+    (line,) = result.logged("INCOMPLETE: Finished after")
     assert f"1 without an answer, such as {gone_url}: connection refused); " in line
     report = json.loads(path.read_text())
     first, second = report["sites"]
@@ -115,7 +116,7 @@ async def test_a_site_that_forbids_all_requests_is_named(webs, tmp_path):
     result = await crawl(
         FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
     )
-    (line,) = result.logged("Finished after")
+    (line,) = result.logged("INCOMPLETE: Finished after")
     assert f" 1 site forbade all requests, such as {shut.url}." in line
     (table,) = result.logged("What happened at the sites:")
     assert table.splitlines()[2].startswith(shut.url)
@@ -140,7 +141,7 @@ async def test_a_site_that_forbids_some_requests_is_well(webs, tmp_path):
         start_urls=[web.url + "/", web.url + "/page/1"],
     )
     assert json.loads(path.read_text())["sites"][0]["state"] == "well"
-    assert "forbade" not in result.logged("Finished after")[0]
+    assert "forbade" not in result.logged("OK: Finished after")[0]
 
 
 @ensureDeferred
@@ -186,5 +187,5 @@ async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_pa
     (one,) = json.loads(path.read_text())["sites"]
     assert one["state"] == "section given up"
     assert len(web.hits) - asked < 5
-    (verdict,) = second.logged("Stopped after")
+    (verdict,) = second.logged("INCOMPLETE: Stopped after")
     assert f" {site_status.waiting} requests wait." in verdict
