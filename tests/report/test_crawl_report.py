@@ -172,7 +172,7 @@ def test_the_report_has_the_rate_limit_that_was_found():
     report = a_report(record)
     limits = {one["site"]: one["limit"] for one in report["sites"]}
     assert limits == {"https://slow.example": 0.5, "https://site-0.example": None}
-    assert "  30 requests a minute  " in summary(record, NOW + 60, 20)
+    assert "  30 a minute" in summary(record, NOW + 60, 20)
     assert "LIMIT" not in summary(a_record(1), NOW + 60, 20), (
         "a column that would be empty"
     )

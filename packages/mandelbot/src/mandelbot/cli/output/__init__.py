@@ -113,13 +113,23 @@ class UnavailableError(Exception):
     """Ends a verb: what it needs is not available; the message is the line to print."""
 
 
-def _columns(out: TextIO, environ: Mapping[str, str]) -> int:
-    """Return the columns that COLUMNS or the terminal has, within what can be read."""
+def width_of(
+    out: TextIO | None, environ: Mapping[str, str], widest: int = _WIDEST
+) -> int:
+    """Return the columns that COLUMNS or the terminal has, within what can be read.
+
+    Args:
+        out: the stream of the terminal; None, or no terminal: 80 columns.
+        environ: the environment.
+        widest: columns that are used at most, unless COLUMNS asks for more.
+    """
     wanted = environ.get("COLUMNS", "")
     if wanted.isdecimal() and wanted.isascii() and int(wanted[:_DIGITS]):
         return max(_NARROWEST, int(wanted[:_DIGITS]))
+    if out is None:
+        return WIDTH
     try:
-        return min(max(_NARROWEST, os.get_terminal_size(out.fileno()).columns), _WIDEST)
+        return min(max(_NARROWEST, os.get_terminal_size(out.fileno()).columns), widest)
     except (OSError, ValueError):  # no terminal
         return WIDTH
 
@@ -144,7 +154,7 @@ class Terminal:
             colours = True
         if environ.get("NO_COLOR"):  # no-color.org
             colours = False
-        self.paint = TerminalStyle(colours=colours, width=_columns(out, environ))
+        self.paint = TerminalStyle(colours=colours, width=width_of(out, environ))
         self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
         self._has_progress = False
 
