@@ -165,6 +165,11 @@ class Account:
             return max(0, left)
         return left
 
+    @property
+    def known_to_come(self) -> int:
+        """Requests that wait or are in flight; many sites do not make it slower."""
+        return self._waiting() + len(self._crawl.throttle.in_flight.flights)
+
     def counted(self) -> Tally:
         """Return how all requests so far ended."""
         total = self._crawl.throttle.sites.counted()

@@ -174,6 +174,7 @@ class Config:
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
     exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
+    progress: bool = _setting("MANDELBOT_PROGRESS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
