@@ -150,6 +150,10 @@ GIVEN_UP = _warning(
     " queued: %(fate)s)",
     stats=("mandelbot/pause/given_up",),
 )
+# After GIVEN_UP, and for a host that never answered.
+SITE_GIVEN_UP = Event(
+    signal=signals.site_given_up, signal_values=("site", "reason", "lost")
+)
 REFUSAL_FAILED = _error(
     "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s",
     stats=("mandelbot/pause/refusal_errors",),
@@ -480,6 +484,8 @@ REQUESTS_ENDED = Event(
     sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),
 )
 CRAWL_ENDED = Event("%(verdict)s")
+# Also where no request was made, and CRAWL_ENDED is not logged.
+ENDED = Event(signal=signals.crawl_ended, signal_values=("verdict",))
 REPORT_WRITTEN = Event("Wrote the report on the crawl: %(path)s")
 REPORT_FAILED = _error(
     "The report on the crawl cannot be written to %(path)s: %(why)s",

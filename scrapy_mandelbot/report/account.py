@@ -309,8 +309,13 @@ class Account:
 
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
-        if not (total.taken or self.from_former_run):
-            return
+        verdict = f"{self.result(reason, total)}: {self.verdict(reason, total)}"
+        if total.taken or self.from_former_run:
+            verdict = self._log_end(total, verdict)
+        self._crawl.events.emit(events.ENDED, verdict=verdict)
+
+    def _log_end(self, total: Tally, verdict: str) -> str:
+        """Log how all requests and the crawl ended; return the last line."""
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
@@ -322,17 +327,16 @@ class Account:
             lost=total.lost,
             **values,
         )
-        verdict = self.verdict(reason, total)
-        result = self.result(reason, total)
+        is_bad = bool(total.lost) or verdict.startswith(str(Result.FAILED))
         if failures := self._failures(total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
             engine.fail(self._crawler, "", lambda: None)
-        is_bad = (
-            result is Result.FAILED or total.lost or (self.left and self._given_up())
-        )
+        if self.left and self._given_up():
+            is_bad = True
         level = logging.WARNING if is_bad else None
-        emit(events.CRAWL_ENDED, level=level, verdict=f"{result}: {verdict}")
+        emit(events.CRAWL_ENDED, level=level, verdict=verdict)
+        return verdict
 
     def _failures(self, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""

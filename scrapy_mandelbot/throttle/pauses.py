@@ -38,6 +38,8 @@ _EVENTS = {
 }
 """Of the site, or of a page of it; the others are of a section."""
 _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
+_GIVEN_UP = frozenset({events.LAST_ATTEMPTS, events.GIVEN_UP})
+"""Of one pause, the second may follow the first."""
 _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
@@ -75,6 +77,14 @@ class Pauses:
 
     def _robots_unanswered(self, values: Mapping[str, Any]) -> None:
         self._put_pause(values["site"], None)
+        self._given_up(self._sites.of(values["site"]), values["reason"])
+
+    def _given_up(self, site: Site, reason: str) -> None:
+        """Report a site that is not requested again in this run."""
+        lost = site.tally.lost
+        if not self._keeps_given_up:
+            lost += max(0, site.tally.taken - site.tally.ended)
+        self._emit(events.SITE_GIVEN_UP, site=site.name, reason=reason, lost=lost)
 
     def emit(
         self,
@@ -110,6 +120,8 @@ class Pauses:
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
         self._emit(event, level=level, **values)
+        if event in _GIVEN_UP and site.is_news(f"given up {pause.since}"):
+            self._given_up(site, values["reason"])
 
     def refused(
         self,
