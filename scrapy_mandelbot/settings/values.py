@@ -67,6 +67,14 @@ class SettingsError(ValueError):
         super().__init__(f"{name} = {value!r}: it takes {takes}")
 
 
+class UnknownSettingError(SettingsError):
+    """A setting has a name that is close to one of the package's."""
+
+    def __init__(self, name: str, value: object, meant: str) -> None:
+        text = f"{name} = {value!r}: there is no such setting; did you mean {meant}?"
+        ValueError.__init__(self, text)
+
+
 @contextmanager
 def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     """End a crawl that cannot start with one log line and a nonzero exit code.

@@ -65,7 +65,7 @@ async def test_each_robots_txt_is_fetched_once(webs, robots_later, project):
     run = await robots_later("explain", *urls, "--format", "json")
     answers = [(one["allowed"], one["group"]) for one in explained(run)]
     assert answers == [(False, "Examplebot"), (True, "Examplebot"), (None, None)]
-    assert (run.returncode, run.stderr) == (1, b"")
+    assert (run.returncode, run.stderr) == (2, b"")
     assert one.statuses() == [200]
     assert other.statuses() == [503]
     text = (await robots_later("explain", urls[2])).stdout.decode()
@@ -112,7 +112,7 @@ async def test_an_unavailable_site_does_not_stop_the_others(webs, robots_later):
     )
     assert [one["allowed"] for one in explained(run)] == [None, True]
     assert explained(run)[0]["reason"].startswith("no such host")
-    assert run.returncode == 1
+    assert run.returncode == 2
 
 
 @ensureDeferred
@@ -137,7 +137,7 @@ async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project)
     with project.open("a") as file:
         file.write("MANDELBOT_PAUSE_HTTP_CODES = [503, 429, 403]\n")
     run = await robots_later("explain", web.url + "/a")
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()
 
 

@@ -61,51 +61,6 @@ async def test_every_hook_gets_its_documented_arguments(webs):
 
 
 @ensureDeferred
-async def test_a_site_that_is_given_up_is_reported_with_what_is_lost(webs, tmp_path):
-    """Once; with a JOBDIR nothing is lost, and a hook may still yield requests."""
-    received = []
-
-    class Spider(LinksSpider):
-        async def start(self):
-            for number in range(7):
-                yield scrapy.Request(f"{self.url}/page/{number}")
-
-        def site_given_up(self, site, reason, lost):
-            received.append((site, reason, lost))
-            yield scrapy.Request(self.other.url + "/")
-
-    for job, expected in ((None, 7), (str(tmp_path / "job"), 0)):
-        received.clear()
-        web, Spider.other = webs(), webs("127.0.0.2")
-        Spider.other.pages["/"] = html()
-        web.refuse = Closed(seconds=10**6, robots_too=False)
-        Spider.url = web.url
-        settings = {"MANDELBOT_PAUSE_OPTIONS": {"tries": 3}, "JOBDIR": job}
-        result = await crawl(Spider, settings)
-        ((where, reason, lost),) = received
-        assert (where, lost) == (web.url, expected)
-        assert reason.startswith("503 for <GET ")
-        assert result.stats.get("mandelbot/requests/lost", 0) == expected
-        assert Spider.other.asked("/") == 1
-
-
-@ensureDeferred
-async def test_a_host_that_never_answers_is_given_up(webs):
-    """With the request that failed."""
-    received = []
-
-    class Spider(LinksSpider):
-        def site_given_up(self, site, reason, lost):
-            received.append((site, lost))
-
-    gone = webs()
-    gone_url = gone.url
-    gone.close()
-    await crawl(Spider, start_urls=[gone_url + "/"])
-    assert received == [(gone_url, 1)]
-
-
-@ensureDeferred
 async def test_the_last_hook_receives_the_last_line(webs):
     """A plain method, a coroutine or a generator; what it yields is too late."""
     web = site(webs)
@@ -154,8 +109,10 @@ async def test_a_last_hook_that_raises_or_hangs_does_not_harm_the_end(
             raise RuntimeError("my mistake")
 
     class Hanging(LinksSpider):
+        ends = Deferred()
+
         async def crawl_ended(self, verdict):
-            await maybe_deferred_to_future(Deferred())
+            await maybe_deferred_to_future(self.ends)
 
     monkeypatch.setattr(hooks, "LONGEST_END", 0.1)
     web = site(webs)
@@ -163,6 +120,7 @@ async def test_a_last_hook_that_raises_or_hangs_does_not_harm_the_end(
     assert len(raising.logged("Error in spider hook crawl_ended")) == 1
     hanging = await crawl(Hanging, start_urls=[web.url + "/"])
     assert len(hanging.logged("The hook crawl_ended took more than 0.1 s")) == 1
+    Hanging.ends.callback(None)
     for result in (raising, hanging):
         assert result.stats["finish_reason"] == "finished"
         assert result.logged("OK: Finished after ")
