@@ -62,13 +62,12 @@ PAUSED_BY_PEER = Event(
     signal_values=PAUSED.signal_values,
 )
 RESTORED = Event(
-    "%(where)s is still paused until %(until)s (carried over from the previous run):"
-    " %(reason)s",
+    "%(where)s is still paused until %(until)s (%(source)s): %(reason)s",
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "%(where)s is still paused until %(until)s: %(reason)s (%(tries)s; given up at"
-    " about %(end)s unless it answers or names a time)",
+    "%(where)s is still paused until %(until)s: %(reason)s (%(tries)s; given up"
+    " %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 NETWORK_DOWN = _warning(
@@ -98,7 +97,7 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "%(path)s of %(where)s is still set aside until %(until)s: %(reason)s (%(tries)s;"
-    " given up at about %(end)s unless it answers or names a time)",
+    " given up %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until"

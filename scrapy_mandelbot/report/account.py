@@ -121,6 +121,8 @@ class Account:
         """When the first paused site is due, at the end of the crawl."""
         self._answer = ""
         """The status of the last answer to a person who fetches a single page."""
+        self._failures_lost: set[Failure] = set()
+        """Why requests had no answer."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
@@ -147,6 +149,8 @@ class Account:
         site.tally.count(end)
         if end in site.tally.LOST:
             self._lost.report(request, site.name, end, exception)
+        if end is End.NETWORK:
+            self._failures_lost.add(failure_of(exception))
         if end is End.NETWORK and not self._unanswered:
             self._unanswered = f"{site.name}: {failure_of(exception).value}"
             proxy = request.meta.get("proxy")
@@ -286,6 +290,9 @@ class Account:
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()
+        elif throttle.keeps_given_up:  # the next run asks no sooner
+            ends = [one.pause.until for one in throttle.sites.in_trouble()]
+            self._next_at = min((at for at in ends if at > self._ended), default=inf)
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
         unreadable = self._crawler.stats.get_value(
@@ -358,7 +365,7 @@ class Account:
         return f"{accepted:,} accepted: {_ends_text(total.by_end())}"
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
-        given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()
+        given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
         if given_up:
@@ -374,8 +381,12 @@ class Account:
                     "Of hosts that never answered, robots.txt alone was asked for:"
                     " see the warnings."
                 )
+            elif self._failures_lost == {Failure.REFUSED}:
+                yield "Nothing accepts connections there: is it down for good?"
             else:
                 yield "Raise RETRY_TIMES to retry more often."
+        if End.URL in lost:
+            yield "The sites answer their other pages: see the log for those refused."
         if End.WAITED in lost:
             option = "MANDELBOT_PAUSE_OPTIONS['wait']"
             yield f"Raise {option} to wait longer outside the queue."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.formatting import counted, moment, shown
+from mandelbot.formatting import clock_time, counted, moment, shown
 
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
@@ -33,6 +33,11 @@ def held(site: Site, now: float) -> Why | None:
     if site.is_plain:
         return None
     if site.pause.is_given_up:
+        if now < site.pause.until < inf:
+            until = clock_time(site.pause.until)
+            return Why(
+                Reason.GIVEN_UP, None, f"{site.pause.reason}; not before {until}"
+            )
         return Why(Reason.GIVEN_UP, None)
     if site.held_until > now:
         return Why(Reason.MANUAL, site.held_until)

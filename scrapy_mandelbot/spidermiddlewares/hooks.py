@@ -76,9 +76,6 @@ class SpiderHooks:
             extension.spider_idle, signal=scrapy.signals.spider_idle
         )
         crawler.signals.connect(
-            extension.spider_closed, signal=scrapy.signals.spider_closed
-        )
-        crawler.signals.connect(
             extension.request_scheduled, signal=scrapy.signals.request_scheduled
         )
         return extension
@@ -92,6 +89,10 @@ class SpiderHooks:
             if callable(hook):
                 is_last = signal is signals.crawl_ended
                 handler = self._last_handler(hook) if is_last else self._handler(hook)
+                if is_last:
+                    self._crawler.signals.connect(
+                        self.spider_closed, signal=scrapy.signals.spider_closed
+                    )
                 self._handlers.append(handler)
                 self._crawler.signals.connect(handler, signal=signal)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.answers.outcome import Failure
+from mandelbot.formatting import clock_time, duration
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
@@ -57,6 +58,7 @@ class Pauses:
         now: Callable[[], float],
         update: Callable[[Site], None],
         keeps_given_up: bool,
+        total: float | None = None,
     ) -> None:
         self._emit = events_.emit
         self._count = events_.count
@@ -67,6 +69,7 @@ class Pauses:
         self._now = now
         self._update = update
         self._keeps_given_up = keeps_given_up
+        self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.shared_limits: SharedLimits | None = None
@@ -78,6 +81,14 @@ class Pauses:
     def _robots_unanswered(self, values: Mapping[str, Any]) -> None:
         self._put_pause(values["site"], None)
         self._given_up(self._sites.of(values["site"]), values["reason"])
+
+    def _when_given_up(self, pause: Pause) -> str:
+        """Return as text when a pause is given up at the latest."""
+        latest = clock_time(min(pause.gives_up_at, self.total_ends_at))
+        if self._total is None or isfinite(self.total_ends_at):
+            return f"at about {latest}"
+        idle = f"{duration(self._total)} after nothing else is left to do"
+        return f"{idle}, or at about {latest}"
 
     def _given_up(self, site: Site, reason: str) -> None:
         """Report a site that is not requested again in this run."""
@@ -110,7 +121,7 @@ class Pauses:
             "fate": self._fate,
         }
         if "end" in event.in_text:
-            values["end"] = min(pause.gives_up_at, self.total_ends_at)
+            values["end"] = self._when_given_up(pause)
         elif "paused_for" in event.in_text:
             values["paused_for"] = max(0.0, self._now() - pause.since)
         values |= more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
@@ -120,7 +121,7 @@ async def test_a_site_that_forbids_all_requests_is_named(webs, tmp_path):
     assert f" 1 site forbade all requests, such as {shut.url}." in line
     (table,) = result.logged("What happened at the sites:")
     assert table.splitlines()[2].startswith(shut.url)
-    assert table.splitlines()[2].endswith("forbidden")
+    assert "  forbidden  " in table.splitlines()[2]
     first, second = json.loads(path.with_suffix(".json").read_text())["sites"]
     assert (first["site"], first["state"]) == (shut.url, "forbidden")
     assert (second["site"], second["state"]) == (well.url, "well")
@@ -189,3 +190,66 @@ async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_pa
     assert len(web.hits) - asked < 5
     (verdict,) = second.logged("INCOMPLETE: Stopped after")
     assert f" {site_status.waiting} requests wait." in verdict
+
+
+@ensureDeferred
+async def test_a_limit_on_waiting_is_named_as_what_it_is(webs):
+    """``total`` counts from when nothing else is left: before, no time is known."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=10**6, after=3)
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 20}}
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    lines = [line for line in result.messages if " is still paused until " in line]
+    known = [line for line in lines if "given up at about" in line]
+    assert known
+    for line in lines:
+        idle = "given up 20 s after nothing else is left to do, or at about "
+        assert line in known or idle in line
+
+
+@ensureDeferred
+async def test_sites_given_up_in_a_job_have_a_time_too(webs, tmp_path):
+    """In the verdict and in what waits: the next run asks no sooner."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=10**6, after=3, retry_after="7200")
+    path = tmp_path / "report.json"
+    settings = {
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 5},
+        "JOBDIR": str(tmp_path / "job"),
+        "MANDELBOT_REPORT": str(path),
+    }
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    (verdict,) = result.logged("INCOMPLETE: ")
+    assert re.search(r"requests wait \(next at \d{4}-\d\d-\d\d ", verdict)
+    (one,) = json.loads(path.read_text())["waiting"]
+    assert one["reason"] == "given up"
+    assert re.search(
+        r"; not before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", one["details"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "no_advice"),
+    [
+        ("refused", "Nothing accepts connections there", "RETRY_TIMES"),
+        ("page", "The sites answer their other pages", "Raise "),
+    ],
+)
+@ensureDeferred
+async def test_advice_is_given_only_where_it_helps(webs, kind, advice, no_advice):
+    """No retry mends a refused connection, and no setting a page that is refused."""
+    web = site(webs, 10)
+    urls = [web.url + "/"]
+    settings = {}
+    if kind == "page":
+        web.pages["/page/3"] = Answer(b"", 503)
+    else:
+        gone = site(webs, 1, "127.0.0.2")
+        urls = [gone.url + "/", web.url + "/"]
+        gone.close()
+        settings = {"ROBOTSTXT_OBEY": False}
+    result = await crawl(FailuresSpider, settings, start_urls=urls)
+    (verdict,) = result.logged("INCOMPLETE: ")
+    assert advice in verdict
+    assert no_advice not in verdict
+    assert "Set JOBDIR" not in verdict
