@@ -502,6 +502,8 @@ PREVIOUS_NOT_KEPT = _error(
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
 METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")
+METRICS_PUSHED = Event("Pushed the metrics of the crawl to %(where)s")
+METRICS_NOT_PUSHED = _error("MANDELBOT_METRICS: cannot push to %(where)s: %(error)s")
 METRICS_NOT_SERVED = _error(
     "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from mandelbot.formatting import (
@@ -51,7 +51,7 @@ class CrawlExtension:
     at_a_time: int | None = None
     """Steps in one slice; None: the default."""
     spider_opened: Callable[..., None]
-    spider_closed: Callable[..., None]
+    spider_closed: Callable[..., Any]
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
