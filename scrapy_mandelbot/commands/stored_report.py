@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mandelbot.cli.output import cut, joined
-from mandelbot.formatting import (
-    columns,
-    counted,
-    iso_time,
-    moment,
-    printable,
-    without_zone,
-)
+from mandelbot.cli import cut, joined
+from mandelbot.formatting import columns, counted, printable
 
 from scrapy_mandelbot.job.site_states import read_handover
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
 
-    from mandelbot.cli.output import TerminalStyle
+    from mandelbot.cli import TerminalStyle
 
     from scrapy_mandelbot.store.contract import CachedRobots
 

@@ -11,13 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from mandelbot.formatting import (
-    counted,
-    duration,
-    moment,
-    rate_text,
-    shown,
-)
+from mandelbot.formatting import counted, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -28,6 +22,7 @@ from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import duration, moment, rate_text
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -110,7 +105,7 @@ class CrawlSummary(CrawlExtension):
     def _width(self) -> int:
         """Return the width of the terminal that shows the log; of a file 80."""
         # Imported late: only the end of a crawl needs it.
-        from mandelbot.cli.output import width_of  # noqa: PLC0415
+        from mandelbot.cli import width_of  # noqa: PLC0415
 
         is_file = bool(self._crawler.settings["LOG_FILE"])
         return width_of(None if is_file else sys.stderr, os.environ, _WIDEST)
@@ -281,10 +276,14 @@ def _delay(one: SiteRecord, _now: float) -> str | None:
     return f"{asked}, not obeyed: {duration(came)}"
 
 
-def _rate_limit(one: SiteRecord, _now: float) -> str | None:
-    if one.limit is None:
-        return None
-    return rate_text(one.limit).replace(" requests", "")
+def _limit(one: SiteRecord, _now: float) -> str | None:
+    """Return the limits of a site that were found; None: there are none."""
+    limits = []
+    if one.limit is not None:
+        limits.append(rate_text(one.limit).replace(" requests", ""))
+    if one.concurrency is not None:
+        limits.append(f"{one.concurrency.bound} of {one.concurrency.most} at once")
+    return ", ".join(limits) or None
 
 
 def _sitemaps(one: SiteRecord, _now: float) -> int | None:
@@ -305,7 +304,7 @@ COLUMNS: dict[str, Callable[[SiteRecord, float], int | str | None]] = {
     "PAUSED FOR": _paused_for,
     "SITEMAPS": _sitemaps,
     "DELAY": _delay,
-    "RATE LIMIT": _rate_limit,
+    "LIMIT": _limit,
     "ROBOT TAGS": _tagged,
 }
 """Headings, the most important first, and what a site has there; None: nothing.
