@@ -8,6 +8,7 @@ from importlib import util
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import SettingsError
@@ -107,6 +108,39 @@ async def test_two_spiders_with_one_report_do_not_mix(webs, tmp_path):
         "report-links.previous.json",
         "report-other.previous.json",
     }
+
+
+@ensureDeferred
+async def test_two_crawls_of_one_process_have_an_end_each(webs, tmp_path):
+    """A report, a previous crawl, a file of metrics, a word and a hook of their own."""
+    verdicts = {}
+
+    class Spider(LinksSpider):
+        def crawl_ended(self, verdict):
+            verdicts[self.name] = verdict
+
+    class OtherSpider(Spider):
+        name = "other"
+
+    web, gone = site(webs, 3), site(webs, 3, "127.0.0.2")
+    gone_url = gone.url
+    gone.close()
+    settings = {
+        "MANDELBOT_REPORT": str(tmp_path / "%(name)s.json"),
+        "MANDELBOT_METRICS": str(tmp_path / "%(name)s.prom"),
+        "ROBOTSTXT_OBEY": False,
+    }
+    crawls = [
+        Deferred.fromCoroutine(crawl(spider, settings, start_urls=[url + "/"]))
+        for spider, url in ((Spider, web.url), (OtherSpider, gone_url))
+    ]
+    await gatherResults(crawls)
+    for name, result, lost in (("links", "OK", 0), ("other", "FAILED", 1)):
+        report = json.loads((tmp_path / f"{name}.json").read_text())
+        assert (report["result"], report["total"]["lost"]) == (result, lost)
+        assert verdicts[name].startswith(f"{result}: Finished after ")
+        assert (tmp_path / f"{name}.previous.json").exists()
+        assert f'spider="{name}"' in (tmp_path / f"{name}.prom").read_text()
 
 
 @ensureDeferred
