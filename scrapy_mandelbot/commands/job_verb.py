@@ -21,7 +21,14 @@ from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.carriers import open_job_server
 from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
+from scrapy_mandelbot.job import (
+    deliveries,
+    job_file,
+    outline,
+    salvage,
+    site_budgets,
+    site_states,
+)
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.settings.values import is_job_server
@@ -122,6 +129,7 @@ class _FileJob:
                 database, _NUMBERED, json.dumps(list(why))
             )
             states = job_file.read_states(database, site_states.IN_JOB)
+            budgets = job_file.read_states(database, site_budgets.IN_JOB)
         with closing(open_store(self._folder / STORE_FILE)) as store:
             pauses = store.get_pauses()
             turns = store.get_turns(time.time())
@@ -138,7 +146,20 @@ class _FileJob:
             sections,
             pauses,
             turns,
+            budgets=_read_budgets(
+                {
+                    name.removeprefix(site_budgets.IN_JOB): value
+                    for name, value in budgets.items()
+                }
+            ),
         )
+
+
+def _read_budgets(
+    values: Mapping[str, bytes],
+) -> dict[str, site_budgets.StoredBudget]:
+    read = {site: site_budgets.read_budget(value) for site, value in values.items()}
+    return {site: stored for site, stored in read.items() if stored is not None}
 
 
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:
@@ -201,13 +222,19 @@ class _ServerJob:
     def contents(self) -> stored_report.JobContents:
         lengths = self._view.lengths()
         workers = self._view.workers()
+        left = self._view.left()
         return stored_report.JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
-            self._view.left(),
+            left,
             sum((Counter(why) for why in self._view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
+            budgets={
+                site: stored
+                for site, state in left.items()
+                if (stored := site_states.budget_in(state)) is not None
+            },
         )
 
 
@@ -242,7 +269,10 @@ def _report(
     """Return what waits in a job, as data and as text."""
     tries = int(invocation.setting("pause_tries"))
     paint = invocation.terminal.paint
-    return stored_report.job_report(job.contents(), tries, time.time(), paint)
+    contents = job.contents()
+    if invocation.opts.only_unfinished:
+        contents = contents.without_complete()
+    return stored_report.job_report(contents, tries, time.time(), paint)
 
 
 def _watched(invocation: ProjectInvocation, place: str) -> Result:

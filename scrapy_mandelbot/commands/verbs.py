@@ -56,6 +56,7 @@ VERBS = {
             argument("site", nargs="?", metavar="SITE|FILE"),
             flag("--export", "print all requests of the job, as JSON lines"),
             flag("--watch", "show what waits every two seconds, until Ctrl-C"),
+            flag("--only-unfinished", "leave out the sites of which nothing waits"),
         ),
         "0: done; 1: nothing to requeue, or a request or a line cannot be read",
         ("crawls/shop-1 requeue https://shop.example", "crawls/shop-1 add urls.txt"),

@@ -35,17 +35,21 @@ def held(site: Site, now: float) -> Why | None:
     if site.is_plain:
         return None
     if site.pause.is_given_up:
-        if now < site.pause.until < inf:
-            until = clock_time(site.pause.until)
-            return Why(
-                Reason.GIVEN_UP, None, f"{site.pause.reason}; not before {until}"
-            )
-        return Why(Reason.GIVEN_UP, None)
+        return _given_up(site.pause, now)
+    if site.budget is not None and site.budget.is_reached:
+        return Why(Reason.BUDGET, None)
     if site.held_until > now:
         return Why(Reason.MANUAL, site.held_until)
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
     return _pause_reason(site.pause, now) or _delay_reason(site, now)
+
+
+def _given_up(pause: Pause, now: float) -> Why:
+    if not now < pause.until < inf:
+        return Why(Reason.GIVEN_UP, None)
+    until = clock_time(pause.until)
+    return Why(Reason.GIVEN_UP, None, f"{pause.reason}; not before {until}")
 
 
 def _pause_reason(pause: Pause, now: float) -> Why | None:
@@ -101,6 +105,10 @@ def _rate(site: Site) -> str:
     return "" if recovery is None else recovery.as_text(0)[0]
 
 
+def _budget_text(site: Site) -> str:
+    return "" if site.budget is None else site.budget.as_text()
+
+
 def _at_once(site: Site) -> str:
     """Return how many requests a site gets at once, and what was found out of it."""
     limit = site.concurrency
@@ -123,6 +131,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
+    Reason.BUDGET: _budget_text,
     Reason.AT_ONCE: _at_once,
     Reason.SLOT_FULL: lambda site: (
         site.tally.ignored_delay() or "its slot has no free transfer"
