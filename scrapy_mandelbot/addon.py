@@ -27,7 +27,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of
-from scrapy_mandelbot.settings.config import check_settings
+from scrapy_mandelbot.settings.config import check_settings, read_setting
 from scrapy_mandelbot.settings.values import fail_cleanly, is_job_server
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ class Component(NamedTuple):
 def _sets(*names: str) -> Callable[[BaseSettings], bool]:
     """Make a function that checks whether any of these settings is on."""
     return lambda settings: any(settings.get(name) not in _OFF for name in names)
+
+
+def _has_terminal(settings: BaseSettings) -> bool:
+    """Return whether a person may watch standard error, and the line is not off."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
+    return bool(read_setting(settings, "progress"))
 
 
 _OFF = (None, "", "off", "signal", False)
@@ -98,6 +105,7 @@ COMPONENTS = (
     ),
     Component(_EXTENSIONS, "SitemapFollower", 500, _OF_SITEMAPS),
     Component(_EXTENSIONS, "CrawlSummary", 500),
+    Component(_EXTENSIONS, "report.progress_line.CrawlProgress", 500, _has_terminal),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
 )

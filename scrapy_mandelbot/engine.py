@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GONE = object()
+_FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
 
 
@@ -419,6 +420,7 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 
     `reason` replaces its finish reason in the stats; if empty, that stays.
     """
+    setattr(crawler, _FAILED, True)
 
     def closed() -> None:
         if reason:
@@ -430,6 +432,11 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 
     crawler.signals.connect(closed, signal=scrapy.signals.spider_closed, weak=False)
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
+
+
+def has_failed(crawler: Crawler) -> bool:
+    """Return whether `fail` has marked the crawl, which exits with status 1."""
+    return bool(vars(crawler).get(_FAILED))
 
 
 def cookie_jars(crawler: Crawler) -> CookieJars | None:

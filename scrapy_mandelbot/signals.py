@@ -14,6 +14,13 @@ site_resumed = object()
 seconds.
 """
 
+site_given_up = object()
+"""``(site: str, reason: str, lost: int)``: the site did not recover in time, or has
+never answered. ``lost``: its requests that have failed for good or are about to; those
+that are kept for the next run (``JOBDIR``) do not count. Without a next run the site is
+tried a last time: if it answers after all, ``site_resumed`` follows.
+"""
+
 site_refuses_robots = object()
 """``(site: str, reason: str, until: datetime)``: the site, or a section of it, answers
 robots with challenges or prices; nothing is sent there until then (UTC).
@@ -41,4 +48,9 @@ the owner of a page disallows the crawl's purpose. ``output`` is a dropped item 
 response, or the request for the page, which is not sent (``response`` is None).
 ``statement`` is None where the owner states nothing and ``MANDELBOT_USAGE_UNKNOWN`` is
 ``drop``.
+"""
+
+crawl_ended = object()
+"""``(verdict: str)``: the crawl has ended. The verdict is the last line of its log,
+such as ``OK: Finished after 2.9 s. 41 pages.``
 """

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
 
+WATCHED_EVERY = 2.0
+"""Seconds between two looks of ``--watch``."""
+_CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
@@ -240,6 +243,8 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
     opts = invocation.opts
     place = opts.job
     site = opts.site or ""
+    if opts.watch:
+        return _watched(invocation, place)
     try:
         with closing((_ServerJob if is_job_server(place) else _FileJob)(place)) as job:
             if opts.export:
@@ -252,13 +257,38 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
-            tries = int(invocation.setting("pause_tries"))
-            paint = invocation.terminal.paint
-            contents = job.contents()
-            if opts.only_unfinished:
-                contents = contents.without_complete()
-            report, text = stored_report.job_report(contents, tries, time.time(), paint)
+            report, text = _report(invocation, job)
             return Result(0, {"folder": job.name, **report}, text)
+    except (StorageError, ValueError, OSError) as error:
+        raise UnavailableError(f"{without_credentials(place)}: {error}") from None
+
+
+def _report(
+    invocation: ProjectInvocation, job: _FileJob | _ServerJob
+) -> tuple[dict[str, Any], str]:
+    """Return what waits in a job, as data and as text."""
+    tries = int(invocation.setting("pause_tries"))
+    paint = invocation.terminal.paint
+    contents = job.contents()
+    if invocation.opts.only_unfinished:
+        contents = contents.without_complete()
+    return stored_report.job_report(contents, tries, time.time(), paint)
+
+
+def _watched(invocation: ProjectInvocation, place: str) -> Result:
+    """Show what waits in a job, again and again, until Ctrl-C."""
+    if not invocation.terminal.is_screen:
+        raise UnavailableError("--watch needs a terminal")
+    try:
+        while True:
+            with closing(
+                (_ServerJob if is_job_server(place) else _FileJob)(place)
+            ) as job:
+                _, text = _report(invocation, job)
+            invocation.terminal.write(f"{_CLEAR_SCREEN}{text}")
+            time.sleep(WATCHED_EVERY)
+    except KeyboardInterrupt:
+        return Result(0, {}, "")
     except (StorageError, ValueError, OSError) as error:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 

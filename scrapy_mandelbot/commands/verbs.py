@@ -20,6 +20,8 @@ def _wrong_drop(opts: Namespace) -> str:
 def _wrong_use_of_job(opts: Namespace) -> str:
     if opts.export and opts.what:
         return f"--export and {opts.what} cannot be used together"
+    if opts.watch and (opts.what or opts.export):
+        return f"--watch and {opts.what or '--export'} cannot be used together"
     return "add takes a FILE" if opts.what == "add" and not opts.site else ""
 
 
@@ -53,6 +55,7 @@ VERBS = {
             ),
             argument("site", nargs="?", metavar="SITE|FILE"),
             flag("--export", "print all requests of the job, as JSON lines"),
+            flag("--watch", "show what waits every two seconds, until Ctrl-C"),
             flag("--only-unfinished", "leave out the sites of which nothing waits"),
         ),
         "0: done; 1: nothing to requeue, or a request or a line cannot be read",

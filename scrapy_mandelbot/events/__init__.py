@@ -62,13 +62,12 @@ PAUSED_BY_PEER = Event(
     signal_values=PAUSED.signal_values,
 )
 RESTORED = Event(
-    "%(where)s is still paused until %(until)s (carried over from the previous run):"
-    " %(reason)s",
+    "%(where)s is still paused until %(until)s (%(source)s): %(reason)s",
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "%(where)s is still paused until %(until)s: %(reason)s (%(tries)s; given up at"
-    " about %(end)s unless it answers or names a time)",
+    "%(where)s is still paused until %(until)s: %(reason)s (%(tries)s; given up"
+    " %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 NETWORK_DOWN = _warning(
@@ -102,7 +101,7 @@ SECTION_PAUSED = Event(
 )
 SECTION_PROLONGED = Event(
     "%(path)s of %(where)s is still set aside until %(until)s: %(reason)s (%(tries)s;"
-    " given up at about %(end)s unless it answers or names a time)",
+    " given up %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until"
@@ -158,6 +157,10 @@ GIVEN_UP = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s"
     " queued: %(fate)s)",
     stats=("mandelbot/pause/given_up",),
+)
+# After GIVEN_UP, and for a host that never answered.
+SITE_GIVEN_UP = Event(
+    signal=signals.site_given_up, signal_values=("site", "reason", "lost")
 )
 REFUSAL_FAILED = _error(
     "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s",
@@ -506,15 +509,27 @@ REQUESTS_ENDED = Event(
     sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),
 )
 CRAWL_ENDED = Event("%(verdict)s")
+# Also where no request was made, and CRAWL_ENDED is not logged.
+ENDED = Event(signal=signals.crawl_ended, signal_values=("verdict",))
 REPORT_WRITTEN = Event("Wrote the report on the crawl: %(path)s")
 REPORT_FAILED = _error(
     "The report on the crawl cannot be written to %(path)s: %(why)s",
     stats=("mandelbot/report/failed",),
 )
 
+NOT_COMPARED = _warning(
+    "Not compared with the previous crawl, as %(path)s cannot be used: %(why)s. Remove"
+    " or rename it to compare the next crawls",
+)
+PREVIOUS_NOT_KEPT = _error(
+    "The next crawl cannot be compared with this one: %(path)s: %(why)s",
+)
+
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_WRITTEN = Event("Wrote the metrics of the crawl: %(path)s")
 METRICS_NOT_WRITTEN = _error("MANDELBOT_METRICS: cannot write %(path)s: %(error)s")
+METRICS_PUSHED = Event("Pushed the metrics of the crawl to %(where)s")
+METRICS_NOT_PUSHED = _error("MANDELBOT_METRICS: cannot push to %(where)s: %(error)s")
 METRICS_NOT_SERVED = _error(
     "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )

@@ -64,7 +64,7 @@ class Events:
             event: a row of the table.
             exc_info: the error behind the event, as ``logging`` takes it.
             level: of the log line; None: the event's own.
-            values: by name; ``since``, ``until``, ``next`` and ``end`` are seconds
+            values: by name; ``since``, ``until`` and ``next`` are seconds
                 since the epoch.
         """
         self.count(event, **values)
@@ -123,7 +123,7 @@ def _place_of(error: BaseException) -> tuple[str, int]:
     return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
 
 
-_TIMES = frozenset({"since", "until", "next", "end"})
+_TIMES = frozenset({"since", "until", "next"})
 _COUNTED = {
     "waiting": ("request",),
     "tries": ("failed probe",),

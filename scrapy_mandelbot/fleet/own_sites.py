@@ -61,7 +61,9 @@ class OwnSites:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_handover(state, self.server_time):
-                self._crawl.throttle.peers.take_over(name, pause, is_newest=True)
+                self._crawl.throttle.peers.take_over(
+                    name, pause, source="left by another worker", is_newest=True
+                )
             self._take_budget(name, state)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:

@@ -172,7 +172,9 @@ class StoredSites:
                 if site in waiting or one.until > now
             ]
             for pause in pauses:
-                self._crawl.throttle.peers.take_over(site, pause)
+                self._crawl.throttle.peers.take_over(
+                    site, pause, source="left by the previous run"
+                )
             if not pauses:
                 self._job.put(name, None)
 

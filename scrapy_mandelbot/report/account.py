@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,25 @@ HOW_RUNS_END = {
 """Of finish reasons, the first word of the verdict, and why; of all others, they are
 the why.
 """
+FAILING_REASONS = frozenset(
+    {"job_salvaged", "job_not_saved", "job_unreadable", "job_forgotten"}
+)
+"""Finish reasons with which a run exits with status 1, whatever the settings."""
+_COMPLETE_REASONS = frozenset({"finished", "job_idle"})
+
+
+class Result(Enum):
+    """How a crawl went, in the word that begins its last log line and its report."""
+
+    OK = "OK"
+    """Each request was answered, or forbidden by a rule for it."""
+    INCOMPLETE = "INCOMPLETE"
+    """Requests were lost or left, a site forbade all, or the crawl was stopped."""
+    FAILED = "FAILED"
+    """The exit status is 1; or requests were lost, and there is no answer at all."""
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 class Account:
@@ -101,6 +121,8 @@ class Account:
         """When the first paused site is due, at the end of the crawl."""
         self._answer = ""
         """The status of the last answer to a person who fetches a single page."""
+        self._failures_lost: set[Failure] = set()
+        """Why requests had no answer."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
@@ -127,6 +149,8 @@ class Account:
         site.tally.count(end)
         if end in site.tally.LOST:
             self._lost.report(request, site.name, end, exception)
+        if end is End.NETWORK:
+            self._failures_lost.add(failure_of(exception))
         if end is End.NETWORK and not self._unanswered:
             self._unanswered = f"{site.name}: {failure_of(exception).value}"
             proxy = request.meta.get("proxy")
@@ -144,6 +168,11 @@ class Account:
         if self._crawl.config.shares_job:  # other workers have taken some
             return max(0, left)
         return left
+
+    @property
+    def known_to_come(self) -> int:
+        """Requests that wait or are in flight; many sites do not make it slower."""
+        return self._waiting() + len(self._crawl.throttle.in_flight.flights)
 
     def counted(self) -> Tally:
         """Return how all requests so far ended."""
@@ -183,6 +212,31 @@ class Account:
         elif left and keeps and reason not in {"finished", "not finished"}:
             parts.append("Run the same command to continue.")
         return " ".join((*parts, *self._advice(lost, left)))
+
+    def result(self, reason: str, total: Tally | None = None) -> Result:
+        """Return in one word how a crawl with this finish reason went.
+
+        `total`: as for `verdict`.
+        """
+        if total is None:
+            total = self.counted()
+        is_answered = total.pages or total.others or total.cached
+        if self._exits_with_1(reason, total) or (total.lost and not is_answered):
+            return Result.FAILED
+        if reason not in _COMPLETE_REASONS:
+            return Result.INCOMPLETE
+        if total.lost or self.left or self.forbidden_sites():
+            return Result.INCOMPLETE
+        return Result.OK
+
+    def _exits_with_1(self, reason: str, total: Tally) -> bool:
+        if reason == "not finished":
+            return False
+        if reason in FAILING_REASONS or engine.has_failed(self._crawler):
+            return True
+        if self._failures(total):
+            return True
+        return reason == "sites_paused" and self._crawl.config.pause_idle == "fail"
 
     def forbidden_sites(self) -> list[str]:
         """Return the sites whose robots.txt forbade all requests, if it is recorded."""
@@ -239,6 +293,9 @@ class Account:
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()
+        elif throttle.keeps_given_up:  # the next run asks no sooner
+            ends = [one.pause.until for one in throttle.sites.in_trouble()]
+            self._next_at = min((at for at in ends if at > self._ended), default=inf)
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
         unreadable = self._crawler.stats.get_value(
@@ -265,8 +322,13 @@ class Account:
 
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
-        if not (total.taken or self.from_former_run):
-            return
+        verdict = f"{self.result(reason, total)}: {self.verdict(reason, total)}"
+        if total.taken or self.from_former_run:
+            verdict = self._log_end(total, verdict)
+        self._crawl.events.emit(events.ENDED, verdict=verdict)
+
+    def _log_end(self, total: Tally, verdict: str) -> str:
+        """Log how all requests and the crawl ended; return the last line."""
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
@@ -278,13 +340,16 @@ class Account:
             lost=total.lost,
             **values,
         )
-        verdict = self.verdict(reason, total)
+        is_bad = bool(total.lost) or verdict.startswith(str(Result.FAILED))
         if failures := self._failures(total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
             engine.fail(self._crawler, "", lambda: None)
-        level = logging.WARNING if total.lost or failures else None
+        if self.left and self._given_up():
+            is_bad = True
+        level = logging.WARNING if is_bad else None
         emit(events.CRAWL_ENDED, level=level, verdict=verdict)
+        return verdict
 
     def _failures(self, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""
@@ -306,7 +371,7 @@ class Account:
         return f"{accepted:,} accepted: {_ends_text(total.by_end())}"
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
-        given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()
+        given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
         if given_up:
@@ -322,8 +387,12 @@ class Account:
                     "Of hosts that never answered, robots.txt alone was asked for:"
                     " see the warnings."
                 )
+            elif self._failures_lost == {Failure.REFUSED}:
+                yield "Nothing accepts connections there: is it down for good?"
             else:
                 yield "Raise RETRY_TIMES to retry more often."
+        if End.URL in lost:
+            yield "The sites answer their other pages: see the log for those refused."
         if End.WAITED in lost:
             option = "MANDELBOT_PAUSE_OPTIONS['wait']"
             yield f"Raise {option} to wait longer outside the queue."

@@ -26,6 +26,7 @@ from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.lost_requests import LostFile
+from scrapy_mandelbot.report.previous_crawl import PreviousCrawl, previous_path
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
@@ -65,6 +66,13 @@ class CrawlReport(CrawlExtension):
         self._recorder = Recorder.of(crawler, watches=True)
         self._path = Path(filled_in("MANDELBOT_REPORT", path, crawler))
         self._lost = LostFile(self._path.with_suffix(".lost.jsonl"), self._crawl.events)
+        self._previous: PreviousCrawl | None = None
+        spider = crawler.spider
+        # The sites of a worker differ in each run.
+        if spider is not None and not self._crawl.config.shares_job:
+            self._previous = PreviousCrawl(
+                previous_path(path, crawler), spider.name, self._crawl.events
+            )
         self._waiting: list[dict[str, Any]] = []
         self._writer: Thread | None = None
         self._is_open = False
@@ -79,6 +87,8 @@ class CrawlReport(CrawlExtension):
             return
         self._is_open = True
         self._lost.open()
+        if self._previous is not None:
+            self._previous.read()
         engine.before_requests_are_left(self._crawler, self._collect_waiting)
         atexit.register(self._process_exits)
         self._begin_draft()
@@ -165,16 +175,37 @@ class CrawlReport(CrawlExtension):
         return header._replace(
             from_former_run=account.from_former_run,
             left=account.left,
+            result=str(account.result(reason)),
             verdict=account.verdict(reason),
         )
 
     def _write(self, header: ReportHeader) -> bool:
         try:
-            _put(self._path, report_of(self._recorder.record, header))
+            report = report_of(self._recorder.record, header)
+            self._compare(report)
+            _put(self._path, report)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error)
             return False
         return True
+
+    def _compare(self, report: dict[str, Any]) -> None:
+        """Compare the crawl with the previous one, and keep it for the next."""
+        previous = self._previous
+        if previous is None:
+            return
+        job = self._crawler.settings["JOBDIR"]
+        report["compared"] = previous.compared(
+            report,
+            str(Path(job).absolute()) if job else "",
+            is_resumed=report["from_former_run"] > 0,
+        )
+        try:
+            previous.write(_replace)
+        except OSError as error:
+            self._crawl.events.emit(
+                events.PREVIOUS_NOT_KEPT, path=str(error.filename), why=str(error)
+            )
 
     def _failed(self, error: Exception) -> None:
         emitter = self._crawl.events
@@ -202,6 +233,8 @@ class ReportHeader(NamedTuple):
     """Requests in the queue; of a running crawl: in flight, too."""
     is_finished: bool = True
     """Whether the spider has closed."""
+    result: str = ""
+    """``OK``, ``INCOMPLETE``, ``FAILED``; empty: not known."""
     verdict: str = ""
     """How it ended, and what to do."""
 
@@ -229,8 +262,7 @@ def filling(
     timeline = yield from _all_times(records)
     in_all.count(End.LEFT, header.left)
     total = _site(in_all, header)
-    rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
-    rules.sort(key=lambda rule: (-rule["count"], rule["site"]))
+    rules = _rules(sites)
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
         total["answers"][name] = sum(one[of_buckets] for one in buckets)
@@ -244,6 +276,7 @@ def filling(
         "seconds": _rounded(now - record.began),
         "is_finished": header.is_finished,
         "reason": shown(header.reason),
+        "result": header.result,
         "verdict": header.verdict,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
@@ -253,7 +286,36 @@ def filling(
         "rules": rules[:_MOST_RULES],
         "waiting": [dict(one) for one in header.waiting[:_MOST_WAITING]],
         "sites_waiting": len(header.waiting),
+        "compared": None,
     }
+
+
+def _rules(sites: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rules of all sites, the same rule of several sites as one.
+
+    The one that forbade most is the first; of several sites, the one where it did.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    of_all = [(one["site"], rule) for one in sites for rule in one["rules"]]
+    of_all.sort(key=_forbade)
+    for site, rule in of_all:
+        key = (rule["text"], rule["agent"])
+        if key not in found:
+            found[key] = {"site": site, "sites": 1, **rule}
+            continue
+        one = found[key]
+        one["sites"] += 1
+        one["count"] += rule["count"]
+    return sorted(found.values(), key=_most_forbidden)
+
+
+def _forbade(rule_of: tuple[str, Mapping[str, Any]]) -> tuple[int, str]:
+    site, rule = rule_of
+    return -rule["count"], site
+
+
+def _most_forbidden(rule: Mapping[str, Any]) -> tuple[int, str]:
+    return -rule["count"], rule["site"]
 
 
 def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:

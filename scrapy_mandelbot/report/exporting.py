@@ -9,15 +9,17 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urlsplit
 
 from mandelbot.files import replace_file
 from mandelbot.origins import host_of
 
 from scrapy_mandelbot.report.measurements import BUCKETS, LATEST, METRICS
-from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE
+from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE, is_gateway
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.measurements import Measurements
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _Series = frozenset[tuple[str, str | int]]  # labels
 _ENDED = 10  # ended crawls whose last measurements stay available
 _MOST_CONNECTIONS = 20
+LONGEST_PUSH = 10
+"""Seconds that the end of a crawl waits for a Pushgateway."""
 _LONGEST_IDLE = 10  # seconds, as Prometheus waits for an answer by default
 
 
@@ -44,6 +48,8 @@ class Instruments:
         url: where the package serves them, if it does.
         close: called after the last crawl; None: the project's exporter goes on.
         write: writes the file, if there is one; raises OSError.
+        push: with a gateway, takes the present values and returns a function that
+            sends them; that one blocks, and raises OSError.
     """
 
     def __init__(
@@ -52,9 +58,11 @@ class Instruments:
         url: str = "",
         close: Callable[[], None] | None = None,
         write: Callable[[], None] | None = None,
+        push: Callable[[], Callable[[], None]] | None = None,
     ) -> None:
         self.url = url
         self.write = write
+        self.push = push
         self.close = close
         self._crawls: tuple[MeasuredCrawl, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
@@ -132,6 +140,8 @@ def exported_at(address: str) -> Instruments:
     # the project's MeterProvider
     if address not in at_addresses and address == METRICS_API:
         at_addresses[address] = Instruments(get_meter("scrapy_mandelbot"))
+    elif address not in at_addresses and is_gateway(address):
+        at_addresses[address] = _pushed(address)
     elif address not in at_addresses and address.endswith(METRICS_FILE):
         at_addresses[address] = _in_file(address)
     elif address not in at_addresses:
@@ -173,6 +183,59 @@ def _in_file(path: str) -> Instruments:
 
     meter = provider.get_meter("scrapy_mandelbot")
     return Instruments(meter, close=close, write=write)
+
+
+class _Collected:
+    """Metrics as they were, whatever becomes of their registry."""
+
+    def __init__(self, registry: Any) -> None:
+        self._metrics = list(registry.collect())
+
+    def collect(self) -> Iterator[Any]:
+        """Yield them."""
+        yield from self._metrics
+
+
+def _pushed(address: str) -> Instruments:
+    """Push the instruments to a gateway: its URL, and after ``#`` the spider's name."""
+    from prometheus_client import (  # noqa: PLC0415 -- an extra
+        CollectorRegistry,
+        push_to_gateway,
+    )
+    from prometheus_client.exposition import (  # noqa: PLC0415
+        basic_auth_handler,
+        default_handler,
+    )
+
+    url, _, spider = address.partition("#")
+    parts = urlsplit(url)
+    gateway = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    handler: Any = default_handler
+    if parts.username is not None:
+        user = unquote(parts.username)
+        password = unquote(parts.password or "")
+        handler = partial(basic_auth_handler, username=user, password=password)
+
+    registry = CollectorRegistry()
+    provider = _provider(registry)
+
+    def push() -> Callable[[], None]:
+        collected: Any = _Collected(registry)
+        return partial(
+            push_to_gateway,
+            gateway,
+            job=spider,
+            registry=collected,
+            timeout=LONGEST_PUSH,
+            handler=handler,
+        )
+
+    def close() -> None:
+        del at_addresses[address]
+        provider.shutdown()
+
+    meter = provider.get_meter("scrapy_mandelbot")
+    return Instruments(meter, close=close, push=push)
 
 
 def _served(address: str) -> Instruments:

@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-def filled_in(setting: str, path: str, crawler: Crawler) -> str:
+def filled_in(
+    setting: str, path: str, crawler: Crawler, *, time: str | None = None
+) -> str:
     """Fill in the placeholders of a path that a setting names.
+
+    `time`: what ``%(time)s`` stands for; None: the present time.
 
     Raises:
         SettingsError: nothing fills one of them.
@@ -22,7 +26,7 @@ def filled_in(setting: str, path: str, crawler: Crawler) -> str:
     spider = crawler.spider
     now = datetime.now(timezone.utc).replace(microsecond=0)
     values = {name: getattr(spider, name, None) for name in dir(spider)}
-    values["time"] = now.isoformat().replace(":", "-")
+    values["time"] = now.isoformat().replace(":", "-") if time is None else time
     try:
         return path % values
     except (KeyError, TypeError, ValueError):

@@ -6,19 +6,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import without_credentials
 from scrapy.exceptions import NotConfigured
+from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.measurements import Labels, Measurement, measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import Survey, waiting_elsewhere
-from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE, SettingsError
+from scrapy_mandelbot.settings.values import (
+    METRICS_API,
+    METRICS_FILE,
+    SettingsError,
+    is_gateway,
+)
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -51,6 +61,7 @@ class CrawlMetrics(CrawlExtension):
                 "None, unless scrapy-mandelbot[otel] is installed",
             ) from None
         self._address = config.metrics
+        self._pushing: Thread | None = None
         if self._address.endswith(METRICS_FILE):
             self._address = filled_in("MANDELBOT_METRICS", self._address, crawler)
         recorder = Recorder.of(crawler, watches=True)
@@ -71,6 +82,8 @@ class CrawlMetrics(CrawlExtension):
     def spider_opened(self, spider: Spider) -> None:
         """Start to measure."""
         self.spider = spider.name
+        if is_gateway(self._address):
+            self._address = f"{self._address}#{spider.name}"
         try:
             self._exported = exported_at(self._address)
         except OSError as error:  # address in use: no reason to stop a crawl
@@ -81,6 +94,10 @@ class CrawlMetrics(CrawlExtension):
         self._exported.add(self)
         if self._exported.write is not None:
             self._begin_file(self._exported.write)
+            return
+        if self._exported.push is not None:  # the zeros of this run
+            self._measure_now()
+            self._send(self._exported.push(), None)
             return
         self._measure()
         if self._address != METRICS_API:
@@ -103,21 +120,77 @@ class CrawlMetrics(CrawlExtension):
             events.METRICS_NOT_WRITTEN, path=self._address, error=error
         )
 
-    def spider_closed(self) -> None:
-        """Measure a last time, without yielding to the loop."""
+    def spider_closed(self) -> Deferred[None] | None:
+        """Measure a last time, without yielding to the loop.
+
+        Returns what the end of the crawl waits for: that a gateway has the values.
+        """
         self._steps.cancel()
         if self._exported is None:
-            return
+            return None
         self._measure_now()
         ended = Measurement(self._crawl.now(), {})
         self.measured["mandelbot.run.ended"].append(ended)
+        send = None if self._exported.push is None else self._exported.push()
         try:
             self._exported.remove(self)
         except OSError as error:
             self._not_written(error)
-            return
+            return None
         if self._exported.write is not None:
             self._crawl.events.emit(events.METRICS_WRITTEN, path=self._address)
+        return None if send is None else self._send_last(send)
+
+    def _send_last(self, send: Callable[[], None]) -> Deferred[None]:
+        """Send the last values, and wait for at most `LONGEST_PUSH` seconds."""
+        ended: Deferred[None] = Deferred()
+        where = without_credentials(self._address.partition("#")[0])
+
+        def give_up() -> None:
+            error = f"no answer within {exporting.LONGEST_PUSH} s"
+            self._crawl.events.emit(events.METRICS_NOT_PUSHED, where=where, error=error)
+            ended.callback(None)
+
+        timer = self._crawl.clock.call_later(exporting.LONGEST_PUSH, give_up)
+
+        def sent(error: str) -> None:
+            if ended.called:
+                return
+            timer.cancel()
+            if not error:
+                self._crawl.events.emit(events.METRICS_PUSHED, where=where)
+            ended.callback(None)
+
+        self._send(send, sent)
+        return ended
+
+    def _send(
+        self, send: Callable[[], None], then: Callable[[str], None] | None
+    ) -> None:
+        """Send values in a thread, after those that are being sent."""
+        before = self._pushing
+        call_in_loop = self._crawl.clock.loop()
+
+        def work() -> None:
+            if before is not None:
+                before.join()
+            error = ""
+            try:
+                send()
+            except Exception as failure:  # noqa: BLE001 -- no gateway stops a crawl
+                error = str(failure) or type(failure).__name__
+            with suppress(RuntimeError):  # the loop has ended
+                call_in_loop(self._has_sent, error, then)
+
+        self._pushing = Thread(target=work, name="mandelbot-push", daemon=True)
+        self._pushing.start()
+
+    def _has_sent(self, error: str, then: Callable[[str], None] | None) -> None:
+        if error:
+            where = without_credentials(self._address.partition("#")[0])
+            self._crawl.events.emit(events.METRICS_NOT_PUSHED, where=where, error=error)
+        if then is not None:
+            then(error)
 
     def _measure(self) -> None:
         def again() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.formatting import counted, shown
@@ -11,7 +11,7 @@ from mandelbot.formatting import counted, shown
 from scrapy_mandelbot.politeness.concurrency_limit import Phase
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
-from scrapy_mandelbot.time_text import moment
+from scrapy_mandelbot.time_text import clock_time, moment
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause
@@ -35,7 +35,7 @@ def held(site: Site, now: float) -> Why | None:
     if site.is_plain:
         return None
     if site.pause.is_given_up:
-        return Why(Reason.GIVEN_UP, None)
+        return _given_up(site.pause, now)
     if site.budget is not None and site.budget.is_reached:
         return Why(Reason.BUDGET, None)
     if site.held_until > now:
@@ -43,6 +43,13 @@ def held(site: Site, now: float) -> Why | None:
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
     return _pause_reason(site.pause, now) or _delay_reason(site, now)
+
+
+def _given_up(pause: Pause, now: float) -> Why:
+    if not now < pause.until < inf:
+        return Why(Reason.GIVEN_UP, None)
+    until = clock_time(pause.until)
+    return Why(Reason.GIVEN_UP, None, f"{pause.reason}; not before {until}")
 
 
 def _pause_reason(pause: Pause, now: float) -> Why | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from mandelbot.formatting import columns, counted, shown
+from mandelbot.formatting import counted, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -20,7 +22,7 @@ from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
-from scrapy_mandelbot.time_text import moment, rate_text
+from scrapy_mandelbot.time_text import duration, moment, rate_text
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -34,10 +36,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SITE_SHOWN = 60  # characters
-HEADER = (
-    *("SITE", "PAGES", "LOST", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS"),
-    *("PACE", "LIMIT", "KEPT", "SITEMAPS", "TAGGED", "END"),
-)
+_LEAST_SITE = 8
+_WIDEST = 200  # characters of a line
 
 
 class CrawlExtension:
@@ -46,7 +46,7 @@ class CrawlExtension:
     at_a_time: int | None = None
     """Steps in one slice; None: the default."""
     spider_opened: Callable[..., None]
-    spider_closed: Callable[..., None]
+    spider_closed: Callable[..., Any]
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -98,8 +98,17 @@ class CrawlSummary(CrawlExtension):
         record = self._recorder.record
         if not record.in_order():
             return
-        table = summary(record, self._crawl.now(), self._most_sites)
+        width = self._width()
+        table = summary(record, self._crawl.now(), self._most_sites, width)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
+
+    def _width(self) -> int:
+        """Return the width of the terminal that shows the log; of a file 80."""
+        # Imported late: only the end of a crawl needs it.
+        from mandelbot.cli import width_of  # noqa: PLC0415
+
+        is_file = bool(self._crawler.settings["LOG_FILE"])
+        return width_of(None if is_file else sys.stderr, os.environ, _WIDEST)
 
     def _look(self) -> None:
         waiting: list[SiteSnapshot] = []
@@ -147,53 +156,158 @@ def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
     return status.in_one_line(by_reason, requests, next_at, site, at)
 
 
-def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
-    """Return the table: given up, troubled, largest first; the others in one line."""
+def summary(
+    record: CrawlRecord, now: float, most_sites: int, width: int | None = None
+) -> str:
+    """Return the table: given up, troubled, largest first; the others in one line.
+
+    `width`: characters of a line; what does not fit follows below. None: any number.
+    """
     sites = record.in_order()
     listed = sites[:most_sites]
-    folded = sites[most_sites:]
-    rows = [_row(shown(one.site, _SITE_SHOWN), one, now) for one in listed]
-    rest = record.folded(folded, now)
+    names = [shown(one.site, _SITE_SHOWN) for one in listed]
+    rest = record.folded(sites[most_sites:], now)
     if rest.sites:
-        rows.append(_row(f"{counted(rest.sites, 'more site')} together", rest, now))
-    return "\n".join("  ".join(cells).rstrip() for cells in columns([HEADER, *rows]))
+        names.append(f"{counted(rest.sites, 'more site')} together")
+        listed.append(rest)
+    cells = [
+        _Cells(heading, [cell(one, now) for one in listed])
+        for heading, cell in COLUMNS.items()
+    ]
+    used = [column for column in cells if column.has_value]
+    return "\n\n".join(_tables(names, used, width))
 
 
-def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
-    pauses = one.pauses_seen
+class _Cells:
+    """The cells of one column."""
+
+    def __init__(self, heading: str, values: Sequence[int | str | None]) -> None:
+        self.is_empty = [value is None for value in values]
+        texts = [heading, *map(_text, values)]
+        self.width = max(map(len, texts))
+        """The characters of each cell."""
+        is_text = any(isinstance(value, str) for value in values)
+        self.texts = [
+            text.ljust(self.width) if is_text else text.rjust(self.width)
+            for text in texts
+        ]
+        """The heading and the cells."""
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a cell is not empty."""
+        return not all(self.is_empty)
+
+
+def _text(value: int | str | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else value or ""
+
+
+def _tables(
+    names: Sequence[str], columns: Sequence[_Cells], width: int | None
+) -> Iterator[str]:
+    """Yield tables whose lines fit, each with columns that the last has no room for.
+
+    The first has a line for each site, the others for those with a value there.
+    """
+    places: Sequence[int] = range(len(names))
+    longest = max(map(len, ("SITE", *names)))
+    left = list(columns)
+    while left:
+        here, site_width = _that_fit(left, longest, width)
+        left = left[len(here) :]
+        lines = [("SITE", *(column.texts[0] for column in here))]
+        for place in places:
+            cells = (column.texts[place + 1] for column in here)
+            lines.append((shown(names[place], site_width), *cells))
+        site_width = max(len(name) for name, *_ in lines)
+        yield "\n".join(
+            "  ".join((name.ljust(site_width), *cells)).rstrip()
+            for name, *cells in lines
+        )
+        following, _ = _that_fit(left, longest, width)
+        places = [
+            place
+            for place in range(len(names))
+            if not all(column.is_empty[place] for column in following)
+        ]
+
+
+def _that_fit(
+    columns: Sequence[_Cells], longest: int, width: int | None
+) -> tuple[list[_Cells], int]:
+    """Return the first columns that a line has room for, and the room for its site.
+
+    Names of sites are cut at half of a line rather than that columns go below, and
+    further only for a single column.
+    """
+    here = list(columns)
+    if width is None or not here:
+        return here, longest
+    site_width = min(longest, max(width // 2, width - _widths(here)))
+    while len(here) > 1 and site_width + _widths(here) > width:
+        here.pop()
+    return here, max(_LEAST_SITE, min(site_width, width - _widths(here)))
+
+
+def _widths(columns: Sequence[_Cells]) -> int:
+    return sum(2 + column.width for column in columns)
+
+
+def _state(one: SiteRecord, _now: float) -> str | None:
     state = one.state()
-    return (
-        name,
-        one.pages,
-        one.lost or None,
-        one.forbidden,
-        one.refused,
-        pauses,
-        one.paused_for(now) if pauses else None,
-        None if one.pace is None else one.pace.asked,
-        _limit(one),
-        _obeyed(one),
-        0 if one.sitemaps is None else one.sitemaps.cited,
-        0 if one.tags is None else one.tags.pages,
-        state if one.site and state != "well" else None,
-    )
+    return state if one.site and state != "well" else None
 
 
-def _limit(one: SiteRecord) -> str | None:
+def _paused_for(one: SiteRecord, now: float) -> str | None:
+    return duration(one.paused_for(now)) if one.pauses_seen else None
+
+
+def _delay(one: SiteRecord, _now: float) -> str | None:
+    """Return the crawl delay of a site, and whether it is obeyed; None: it has none."""
+    if one.pace is None:
+        return None
+    asked = duration(one.pace.asked)
+    if one.pace.is_obeyed:
+        return f"{asked}, obeyed"
+    came = one.came_every()
+    if came is None:
+        return f"{asked}, not obeyed"
+    return f"{asked}, not obeyed: {duration(came)}"
+
+
+def _limit(one: SiteRecord, _now: float) -> str | None:
     """Return the limits of a site that were found; None: there are none."""
     limits = []
     if one.limit is not None:
-        limits.append(rate_text(one.limit))
+        limits.append(rate_text(one.limit).replace(" requests", ""))
     if one.concurrency is not None:
         limits.append(f"{one.concurrency.bound} of {one.concurrency.most} at once")
     return ", ".join(limits) or None
 
 
-def _obeyed(one: SiteRecord) -> str | None:
-    """Return whether the crawl delay of a site is obeyed; None: it has none."""
-    if one.pace is None:
-        return None
-    if one.pace.is_obeyed:
-        return "obeyed"
-    came = one.came_every()
-    return "not obeyed" if came is None else f"not obeyed: {came:g} s"
+def _sitemaps(one: SiteRecord, _now: float) -> int | None:
+    return None if one.sitemaps is None else one.sitemaps.cited or None
+
+
+def _tagged(one: SiteRecord, _now: float) -> int | None:
+    return None if one.tags is None else one.tags.pages or None
+
+
+COLUMNS: dict[str, Callable[[SiteRecord, float], int | str | None]] = {
+    "PAGES": lambda one, _: one.pages,
+    "LOST": lambda one, _: one.lost or None,
+    "END": _state,
+    "FORBIDDEN": lambda one, _: one.forbidden or None,
+    "REFUSED": lambda one, _: one.refused or None,
+    "PAUSES": lambda one, _: one.pauses_seen or None,
+    "PAUSED FOR": _paused_for,
+    "SITEMAPS": _sitemaps,
+    "DELAY": _delay,
+    "LIMIT": _limit,
+    "ROBOT TAGS": _tagged,
+}
+"""Headings, the most important first, and what a site has there; None: nothing.
+
+A column without a value is left out.
+"""

@@ -16,7 +16,7 @@ from mandelbot.formatting import shown
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.settings.config import is_setting, setting_defaults
+from scrapy_mandelbot.settings.config import is_setting, similar_setting
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -69,12 +69,11 @@ def mistakes_in(project: Project) -> list[Mistake]:
 
 
 def _unknown_names(project: Project) -> Iterator[Mistake]:
-    """Unknown settings whose names resemble those of the package."""
-    rests = [
-        name.removeprefix(_PREFIX)
-        for name in setting_defaults()
-        if name.startswith(_PREFIX)
-    ]
+    """Unknown settings of names that may be the package's.
+
+    One that begins with the package's prefix and resembles a setting is an error, when
+    it was set before the components were built.
+    """
     for name in map(str, project.settings):
         head, _, rest = name.upper().partition("_")
         if head.startswith(_PREFIX[:-1]):  # an underscore is missing
@@ -86,12 +85,10 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
 
         if not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
-        near = get_close_matches(rest, rests, n=1)
-        if f"{head}_" != _PREFIX and near != [rest]:
+        near = similar_setting(rest)
+        if f"{head}_" != _PREFIX and near != f"{_PREFIX}{rest}":
             continue  # another package's setting with a similar name
-        meant = "; none has a similar name."
-        if near:
-            meant = f": did you mean {_PREFIX}{near[0]}?"
+        meant = f": did you mean {near}?" if near else "; none has a similar name."
         yield Mistake(f"{name} is an unknown setting{meant}")
 
 

@@ -191,6 +191,7 @@ class Config:
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
     exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
+    progress: bool = _setting("MANDELBOT_PROGRESS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
@@ -205,6 +206,8 @@ class Config:
         """
         config = cls(**{name: _read(settings, one) for name, one in _SETTINGS.items()})
         _check_pauses(settings)
+        if config.enabled:
+            _check_names(settings)
         return config
 
     @property
@@ -330,6 +333,7 @@ class Config:
         return self.obey and mode == "obey"
 
 
+_PREFIX = "MANDELBOT_"
 _SETTINGS: dict[str, Setting] = {
     one.name: one.metadata["setting"] for one in fields(Config)
 }
@@ -355,7 +359,48 @@ def check_settings(settings: BaseSettings) -> bool:
     for one in PUBLIC_SETTINGS:
         _read(settings, one)
     _check_pauses(settings)
-    return bool(read_setting(settings, "enabled"))
+    is_enabled = bool(read_setting(settings, "enabled"))
+    if is_enabled:
+        _check_names(settings)
+    return is_enabled
+
+
+def _check_names(settings: BaseSettings) -> None:
+    """Refuse a misspelt name: a delay that is not obeyed harms more than a late start.
+
+    A name that resembles none of the package's may be another package's, so it is only
+    logged (`checks`).
+    """
+    for name in map(str, settings):
+        if name.upper().startswith(_PREFIX) and not is_setting(name):
+            meant = similar_setting(name.upper().removeprefix(_PREFIX))
+            if meant:
+                raise v.UnknownSettingError(name, settings[name], meant)
+
+
+def similar_setting(rest: str) -> str:
+    """Return the setting, or the key of one, that a name may mean; empty: none.
+
+    `rest`: the name without ``MANDELBOT_``.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 -- few need it
+
+    names = {
+        group.removeprefix(_PREFIX): group
+        for group in setting_defaults()
+        if group.startswith(_PREFIX)
+    }
+    near = get_close_matches(rest, names, n=1)
+    keys = {
+        f"{group.removeprefix(_PREFIX).removesuffix('_OPTIONS')}_{key.upper()}": (
+            f'{group}["{key}"]'
+        )
+        for group, options in OPTIONS.items()
+        for key in options
+    }
+    if rest in keys:
+        return keys[rest]
+    return names[near[0]] if near else ""
 
 
 def _check_pauses(settings: BaseSettings) -> None:

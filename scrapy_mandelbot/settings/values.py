@@ -67,6 +67,14 @@ class SettingsError(ValueError):
         super().__init__(f"{name} = {value!r}: it takes {takes}")
 
 
+class UnknownSettingError(SettingsError):
+    """A setting has a name that is close to one of the package's."""
+
+    def __init__(self, name: str, value: object, meant: str) -> None:
+        text = f"{name} = {value!r}: there is no such setting; did you mean {meant}?"
+        ValueError.__init__(self, text)
+
+
 @contextmanager
 def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     """End a crawl that cannot start with one log line and a nonzero exit code.
@@ -458,19 +466,35 @@ def or_none(
     return read_or_none
 
 
+def is_gateway(value: object) -> bool:
+    """Return whether MANDELBOT_METRICS is the URL of a Pushgateway."""
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        return False
+    try:
+        parts = urlsplit(value)
+        return bool(parts.hostname) and parts.port != 0 and not parts.query
+    except ValueError:
+        return False
+
+
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, an address as ``127.0.0.1:9464``, or a file as ``shop.prom``."""
+    """Return ``api``, an address as ``127.0.0.1:9464``, a file, or a gateway's URL."""
     if value in (None, "", "None", "False") or value is False:
         return None
     if value is True or value in ("True", METRICS_API):
         return METRICS_API
     if isinstance(value, (str, Path)) and Path(value).suffix == METRICS_FILE:
         return str(value)
+    if is_gateway(value):
+        return str(value).rstrip("/")
     host, _, port = str(value).rpartition(":")
-    is_number = port.isascii() and port.isdigit()
+    is_number = port.isascii() and port.isdigit() and "/" not in host
     if isinstance(value, (int, str)) and is_number and int(port) < _PORTS:
         return f"{host or '127.0.0.1'}:{int(port)}"
-    takes = "True, an address such as '127.0.0.1:9464', or a file such as 'shop.prom'"
+    takes = (
+        "True, an address such as '127.0.0.1:9464', a file such as 'shop.prom', or the"
+        " URL of a Pushgateway such as 'http://127.0.0.1:9091'"
+    )
     raise SettingsError(name, value, takes)
 
 

@@ -10,8 +10,9 @@ import scrapy.signals
 from scrapy import Request
 from scrapy.exceptions import CloseSpider, DontCloseSpider, NotConfigured
 from scrapy.utils.asyncgen import as_async_generator
-from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.defer import ensure_awaitable, maybe_deferred_to_future
 from scrapy.utils.spider import iterate_spider_output
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, signals
@@ -37,6 +38,8 @@ ARGUMENTS = {
     for name, signal in HOOKS.items()
 }
 """The names of the arguments of each."""
+LONGEST_END = 60
+"""Seconds that the end of a crawl waits for the hook ``crawl_ended``."""
 MOST_CHECKED = 100
 """Requests whose meta keys are checked: the first of a crawl."""
 _OF_SCRAPY = frozenset({"depth", "download_latency", "download_slot"})
@@ -57,6 +60,8 @@ class SpiderHooks:
             raise NotConfigured
         self._crawler = crawler
         self._running = 0
+        self._last: Deferred[None] | None = None
+        """Called when the hook ``crawl_ended`` has ended; None: it was not called."""
         self._checked = 0
         self._seen_keys: set[Any] = set(_OF_SCRAPY)
         """Meta keys of the first requests, each checked once."""
@@ -85,7 +90,12 @@ class SpiderHooks:
         for name, signal in HOOKS.items():
             hook = getattr(spider, name, None)
             if callable(hook):
-                handler = self._handler(hook)
+                is_last = signal is signals.crawl_ended
+                handler = self._last_handler(hook) if is_last else self._handler(hook)
+                if is_last:
+                    self._crawler.signals.connect(
+                        self.spider_closed, signal=scrapy.signals.spider_closed
+                    )
                 self._handlers.append(handler)
                 self._crawler.signals.connect(handler, signal=signal)
 
@@ -114,6 +124,46 @@ class SpiderHooks:
         """Keep the spider open while a hook method is running."""
         if self._running:
             raise DontCloseSpider
+
+    async def spider_closed(self) -> None:
+        """Wait for the hook ``crawl_ended``, but not for ever."""
+        call_later = Crawl.of(self._crawler).clock.call_later
+        turn: Deferred[None] = Deferred()
+        call_later(0, turn.callback, None)
+        await maybe_deferred_to_future(turn)  # the verdict may be known only then
+        if self._last is None or self._last.called:
+            return
+        timer = call_later(LONGEST_END, self._stop_waiting)
+        await maybe_deferred_to_future(self._last)
+        timer.cancel()
+
+    def _stop_waiting(self) -> None:
+        if self._last is not None and not self._last.called:
+            self._warn(f"The hook crawl_ended took more than {LONGEST_END} s")
+            self._last.callback(None)
+
+    def _last_handler(self, hook: Callable[..., Any]) -> Callable[..., None]:
+        def handle(verdict: str) -> None:
+            self._last = Deferred()
+            engine.schedule(self._run_last(hook, verdict))
+
+        return handle
+
+    async def _run_last(self, hook: Callable[..., Any], verdict: str) -> None:
+        try:
+            output = await ensure_awaitable(
+                iterate_spider_output(hook(verdict=verdict))
+            )
+            async for one in as_async_generator(output):
+                if one is not None:
+                    self._warn(
+                        f"Ignored from the hook crawl_ended, as it is over: {one}"
+                    )
+        except Exception as error:  # noqa: BLE001 -- the end goes on, whatever a hook raises
+            self._count(hook, error)
+        finally:
+            if self._last is not None and not self._last.called:
+                self._last.callback(None)
 
     def _handler(self, hook: Callable[..., Any]) -> Callable[..., None]:
         def handle(**arguments: Any) -> None:

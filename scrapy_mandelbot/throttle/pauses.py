@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from math import inf
+from math import inf, isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
     from scrapy.http import Request, Response
@@ -39,6 +40,8 @@ _EVENTS = {
 }
 """Of the site, or of a page of it; the others are of a section."""
 _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
+_GIVEN_UP = frozenset({events.LAST_ATTEMPTS, events.GIVEN_UP})
+"""Of one pause, the second may follow the first."""
 _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
@@ -56,6 +59,7 @@ class Pauses:
         now: Callable[[], float],
         update: Callable[[Site], None],
         keeps_given_up: bool,
+        total: float | None = None,
     ) -> None:
         self._emit = events_.emit
         self._count = events_.count
@@ -66,6 +70,7 @@ class Pauses:
         self._now = now
         self._update = update
         self._keeps_given_up = keeps_given_up
+        self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.shared_limits: SharedLimits | None = None
@@ -77,6 +82,22 @@ class Pauses:
 
     def _robots_unanswered(self, values: Mapping[str, Any]) -> None:
         self._put_pause(values["site"], None)
+        self._given_up(self._sites.of(values["site"]), values["reason"])
+
+    def _when_given_up(self, pause: Pause) -> str:
+        """Return as text when a pause is given up at the latest."""
+        latest = clock_time(min(pause.gives_up_at, self.total_ends_at))
+        if self._total is None or isfinite(self.total_ends_at):
+            return f"at about {latest}"
+        idle = f"{duration(self._total)} after nothing else is left to do"
+        return f"{idle}, or at about {latest}"
+
+    def _given_up(self, site: Site, reason: str) -> None:
+        """Report a site that is not requested again in this run."""
+        lost = site.tally.lost
+        if not self._keeps_given_up:
+            lost += max(0, site.tally.taken - site.tally.ended)
+        self._emit(events.SITE_GIVEN_UP, site=site.name, reason=reason, lost=lost)
 
     def emit(
         self,
@@ -102,7 +123,7 @@ class Pauses:
             "fate": self._fate,
         }
         if "end" in event.in_text:
-            values["end"] = min(pause.gives_up_at, self.total_ends_at)
+            values["end"] = self._when_given_up(pause)
         elif "paused_for" in event.in_text:
             values["paused_for"] = max(0.0, self._now() - pause.since)
         values |= more
@@ -112,6 +133,8 @@ class Pauses:
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
         self._emit(event, level=level, **values)
+        if event in _GIVEN_UP and site.is_news(f"given up {pause.since}"):
+            self._given_up(site, values["reason"])
 
     def refused(
         self,

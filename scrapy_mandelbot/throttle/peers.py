@@ -47,7 +47,7 @@ class Peers:
         timers: Timers[Any],
         now: Callable[[], float],
         update: Callable[[Site], None],
-        emit: Callable[[events.Event, Site], None],
+        emit: Callable[..., None],
         is_paced: bool,
     ) -> None:
         self.store = store
@@ -79,7 +79,10 @@ class Peers:
                 self.put_pause(name, None)
                 continue
             self._known.put(name, kept, 1)
-            self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
+            left = LeftPause(kept.until, kept.reason, kept.failed_probes)
+            self.take_over(
+                name, left, source="stored by a previous run or another crawl"
+            )
         for name, due in self.store.get_turns(now).items():
             site = self._sites.of(name)
             site.pacer.resumes_at = due
@@ -97,11 +100,14 @@ class Peers:
         """Receive nothing more."""
         _IN_THIS_PROCESS.discard(self)
 
-    def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
+    def take_over(
+        self, name: str, left: LeftPause, *, source: str, is_newest: bool = False
+    ) -> None:
         """Restore the pause of a site that the previous run or another worker left.
 
         A pause that has ended meanwhile still ends with a probe; a known one stays as
-        it is, but lasts at least as long as the other where `is_newest`.
+        it is, but lasts at least as long as the other where `is_newest`. `source` names
+        in the log who left it.
         """
         now = self._now()
         site = self._sites.of(name)
@@ -112,7 +118,7 @@ class Peers:
         self._sites.note_trouble(site)
         if is_news:
             self._timers.set(site, site.pause.until)
-            self._emit(events.RESTORED, site)
+            self._emit(events.RESTORED, site, source=source)
 
     def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""

@@ -110,6 +110,7 @@ class Throttle:
             update=self.update,
             network=self.network,
             keeps_given_up=self.keeps_given_up,
+            total=config.pause_total,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
         self.shared_limits: SharedLimits | None = None
@@ -170,8 +171,8 @@ class Throttle:
         self.pauses.shared_limits = limits
         return limits
 
-    def _emit_of_peer(self, event: events.Event, site: Site) -> None:
-        self.pauses.emit(event, site)
+    def _emit_of_peer(self, event: events.Event, site: Site, **more: Any) -> None:
+        self.pauses.emit(event, site, **more)
 
     def close(self) -> None:
         """Release every lease, end all waits, and cancel every timer."""

@@ -33,5 +33,5 @@ async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project)
     with project.open("a") as file:
         file.write("MANDELBOT_PAUSE_HTTP_CODES = [503, 429, 403]\n")
     run = await robots_later("explain", web.url + "/a")
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()

@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 from scrapy_mandelbot.job.job_file import APPLICATION
-from scrapy_mandelbot.report.account import HOW_RUNS_END
+from scrapy_mandelbot.report.account import FAILING_REASONS, HOW_RUNS_END
 
 SPIDER = """
 import sys
@@ -204,7 +204,4 @@ def test_the_page_on_services_has_every_reason_and_its_exit_status():
     listed = dict(re.findall(r"(?m)^``(\w+)`` +(\d) ", page))
     assert set(listed) == HOW_RUNS_END.keys() - {"not finished"}
     failed = {reason for reason, status in listed.items() if status == "1"}
-    jobs = {
-        f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")
-    }
-    assert failed == jobs
+    assert failed == FAILING_REASONS

@@ -8,6 +8,7 @@ from importlib import util
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import SettingsError
@@ -34,8 +35,12 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
         start_urls=[web.url + "/", other.url + "/"],
     )
 
+    kept = tmp_path / "made" / "links.previous.json"
+    assert kept.exists()
     data, page = sorted(
-        (tmp_path / "made").iterdir(), key=lambda path: path.suffix, reverse=True
+        set((tmp_path / "made").iterdir()) - {kept},
+        key=lambda path: path.suffix,
+        reverse=True,
     )
     assert re.fullmatch(r"links-\d{4}(-\d\d){2}T\d\d(-\d\d){2}\+00-00\.html", page.name)
     assert result.logged("Wrote the report on the crawl: ") == [
@@ -56,6 +61,97 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
     assert report["reason"] == "finished"
     assert report["waiting"] == []
     assert web.url in page.read_text()
+
+
+@ensureDeferred
+async def test_each_crawl_is_compared_with_the_previous_one(webs, tmp_path):
+    """In the report and on its page: a site forbids everything since."""
+    web, other = site(webs, 12), site(webs, 12, "127.0.0.2")
+    settings = {"MANDELBOT_REPORT": str(tmp_path / "%(name)s.html")}
+    urls = [web.url + "/", other.url + "/"]
+    path = tmp_path / "links.json"
+    await crawl(LinksSpider, settings, start_urls=urls)
+    assert json.loads(path.read_text())["compared"] is None
+    other.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+
+    await crawl(
+        LinksSpider, {**settings, "MANDELBOT_CACHE": {"ttl": 0}}, start_urls=urls
+    )
+
+    report = json.loads(path.read_text())
+    assert report["result"] == "INCOMPLETE"
+    compared = report["compared"]
+    assert (compared["previous_pages"], compared["pages"]) == (26, 13)
+    (change,) = compared["changes"]
+    assert (change["change"], change["site"]) == ("closed", other.url)
+    page = path.with_suffix(".html").read_text()
+    assert '<b class="result warning">INCOMPLETE</b>' in page
+    assert "13 pages (50% fewer), 26 last time; 1 closed." in page
+
+
+@ensureDeferred
+async def test_two_spiders_with_one_report_do_not_mix(webs, tmp_path):
+    """Each has its own previous crawl beside the report that they overwrite."""
+    settings = {"MANDELBOT_REPORT": str(tmp_path / "report.json")}
+    urls = [site(webs, 3).url + "/"]
+
+    class OtherSpider(LinksSpider):
+        name = "other"
+
+    await crawl(LinksSpider, settings, start_urls=urls)
+    await crawl(OtherSpider, settings, start_urls=urls)
+    assert json.loads((tmp_path / "report.json").read_text())["compared"] is None
+    await crawl(LinksSpider, settings, start_urls=urls)
+    compared = json.loads((tmp_path / "report.json").read_text())["compared"]
+    assert compared["previous_pages"] == compared["pages"] == 4
+    assert {path.name for path in tmp_path.glob("*.previous.json")} == {
+        "report-links.previous.json",
+        "report-other.previous.json",
+    }
+
+
+@ensureDeferred
+async def test_two_crawls_of_one_process_have_an_end_each(webs, tmp_path):
+    """A report, a previous crawl, a file of metrics, a word and a hook of their own."""
+    verdicts = {}
+
+    class Spider(LinksSpider):
+        def crawl_ended(self, verdict):
+            verdicts[self.name] = verdict
+
+    class OtherSpider(Spider):
+        name = "other"
+
+    web, gone = site(webs, 3), site(webs, 3, "127.0.0.2")
+    gone_url = gone.url
+    gone.close()
+    settings = {
+        "MANDELBOT_REPORT": str(tmp_path / "%(name)s.json"),
+        "MANDELBOT_METRICS": str(tmp_path / "%(name)s.prom"),
+        "ROBOTSTXT_OBEY": False,
+    }
+    crawls = [
+        Deferred.fromCoroutine(crawl(spider, settings, start_urls=[url + "/"]))
+        for spider, url in ((Spider, web.url), (OtherSpider, gone_url))
+    ]
+    await gatherResults(crawls)
+    for name, result, lost in (("links", "OK", 0), ("other", "FAILED", 1)):
+        report = json.loads((tmp_path / f"{name}.json").read_text())
+        assert (report["result"], report["total"]["lost"]) == (result, lost)
+        assert verdicts[name].startswith(f"{result}: Finished after ")
+        assert (tmp_path / f"{name}.previous.json").exists()
+        assert f'spider="{name}"' in (tmp_path / f"{name}.prom").read_text()
+
+
+@ensureDeferred
+async def test_a_comparison_that_cannot_be_kept_harms_no_report(webs, tmp_path):
+    """As where a folder has its name: one line, and the report is written."""
+    (tmp_path / "links.previous.json").mkdir()
+    path = tmp_path / "links.json"
+    settings = {"MANDELBOT_REPORT": str(tmp_path / "%(name)s.json")}
+    result = await crawl(LinksSpider, settings, start_urls=[site(webs, 3).url + "/"])
+    assert len(result.logged("Not compared with the previous crawl, as ")) == 1
+    assert json.loads(path.read_text())["is_finished"]
 
 
 @ensureDeferred
@@ -211,11 +307,13 @@ async def test_the_report_and_the_log_agree_on_the_time(webs, tmp_path, monkeypa
     path = tmp_path / "report.html"
     settings = {"MANDELBOT_REPORT": str(path)}
     result = await crawl(LinksSpider, settings, start_urls=[site(webs, 3).url + "/"])
-    (verdict,) = result.logged("Finished after ")
-    assert json.loads(path.with_suffix(".json").read_text())["verdict"] == verdict
+    (verdict,) = result.logged("OK: Finished after ")
+    assert json.loads(path.with_suffix(".json").read_text())[
+        "verdict"
+    ] == verdict.removeprefix("OK: ")
     head = path.read_text().partition('<dl class="tiles">')[0]
     assert re.findall(r"[0-9.]+ s\b", head.partition("<header>")[2]) == [
-        verdict.split()[2] + " s"
+        verdict.split()[3] + " s"
     ]
 
 

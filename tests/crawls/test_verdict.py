@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
@@ -14,11 +15,11 @@ from scrapy_mandelbot import engine, status
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 CASES = {
-    "finished": ({}, False, "Finished after", ["11 pages."]),
+    "finished": ({}, False, "OK: Finished after", ["11 pages."]),
     "a limit of the project": (
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1},
         False,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         [
             "(closespider_pagecount)",
             "requests were not sent.",
@@ -28,13 +29,13 @@ CASES = {
     "the same with a job": (
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1, "JOBDIR": "job"},
         False,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         ["requests wait.", "Run the same command to continue."],
     ),
     "paused sites left": (
         {"MANDELBOT_PAUSE_IDLE": 0, "JOBDIR": "job"},
         True,
-        "Stopped after",
+        "INCOMPLETE: Stopped after",
         [
             "(only what is paused or given up is left)",
             "requests wait (next at 20",
@@ -44,7 +45,7 @@ CASES = {
     "a site given up": (
         {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}},
         True,
-        "Finished after",
+        "INCOMPLETE: Finished after",
         ["requests failed", "of sites that were given up, such as http://127.0.0.1:"],
     ),
 }
@@ -77,6 +78,7 @@ async def test_the_last_line_says_how_it_ended_and_what_to_do(webs, tmp_path, ca
     ]
     assert of_the_package[-1] == line
     report = json.loads(path.with_suffix(".json").read_text())
+    assert report["result"] == line.partition(":")[0]
     said = report["verdict"].partition(" s")[2]  # the seconds go on
     assert said == line.partition(" s")[2]
 
@@ -92,7 +94,7 @@ async def test_a_host_that_refuses_connections_is_unreachable(webs, tmp_path):
     result = await crawl(
         FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
     )
-    (line,) = result.logged("Finished after")
+    (line,) = result.logged("INCOMPLETE: Finished after")
     assert f"1 without an answer, such as {gone_url}: connection refused); " in line
     report = json.loads(path.read_text())
     first, second = report["sites"]
@@ -115,11 +117,11 @@ async def test_a_site_that_forbids_all_requests_is_named(webs, tmp_path):
     result = await crawl(
         FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
     )
-    (line,) = result.logged("Finished after")
+    (line,) = result.logged("INCOMPLETE: Finished after")
     assert f" 1 site forbade all requests, such as {shut.url}." in line
     (table,) = result.logged("What happened at the sites:")
     assert table.splitlines()[2].startswith(shut.url)
-    assert table.splitlines()[2].endswith("forbidden")
+    assert "  forbidden  " in table.splitlines()[2]
     first, second = json.loads(path.with_suffix(".json").read_text())["sites"]
     assert (first["site"], first["state"]) == (shut.url, "forbidden")
     assert (second["site"], second["state"]) == (well.url, "well")
@@ -140,7 +142,7 @@ async def test_a_site_that_forbids_some_requests_is_well(webs, tmp_path):
         start_urls=[web.url + "/", web.url + "/page/1"],
     )
     assert json.loads(path.read_text())["sites"][0]["state"] == "well"
-    assert "forbade" not in result.logged("Finished after")[0]
+    assert "forbade" not in result.logged("OK: Finished after")[0]
 
 
 @ensureDeferred
@@ -186,5 +188,68 @@ async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_pa
     (one,) = json.loads(path.read_text())["sites"]
     assert one["state"] == "section given up"
     assert len(web.hits) - asked < 5
-    (verdict,) = second.logged("Stopped after")
+    (verdict,) = second.logged("INCOMPLETE: Stopped after")
     assert f" {site_status.waiting} requests wait." in verdict
+
+
+@ensureDeferred
+async def test_a_limit_on_waiting_is_named_as_what_it_is(webs):
+    """``total`` counts from when nothing else is left: before, no time is known."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=10**6, after=3)
+    settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 20}}
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    lines = [line for line in result.messages if " is still paused until " in line]
+    known = [line for line in lines if "given up at about" in line]
+    assert known
+    for line in lines:
+        idle = "given up 20 s after nothing else is left to do, or at about "
+        assert line in known or idle in line
+
+
+@ensureDeferred
+async def test_sites_given_up_in_a_job_have_a_time_too(webs, tmp_path):
+    """In the verdict and in what waits: the next run asks no sooner."""
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=10**6, after=3, retry_after="7200")
+    path = tmp_path / "report.json"
+    settings = {
+        "MANDELBOT_PAUSE_OPTIONS": {"total": 5},
+        "JOBDIR": str(tmp_path / "job"),
+        "MANDELBOT_REPORT": str(path),
+    }
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    (verdict,) = result.logged("INCOMPLETE: ")
+    assert re.search(r"requests wait \(next at \d{4}-\d\d-\d\d ", verdict)
+    (one,) = json.loads(path.read_text())["waiting"]
+    assert one["reason"] == "given up"
+    assert re.search(
+        r"; not before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", one["details"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "no_advice"),
+    [
+        ("refused", "Nothing accepts connections there", "RETRY_TIMES"),
+        ("page", "The sites answer their other pages", "Raise "),
+    ],
+)
+@ensureDeferred
+async def test_advice_is_given_only_where_it_helps(webs, kind, advice, no_advice):
+    """No retry mends a refused connection, and no setting a page that is refused."""
+    web = site(webs, 10)
+    urls = [web.url + "/"]
+    settings = {}
+    if kind == "page":
+        web.pages["/page/3"] = Answer(b"", 503)
+    else:
+        gone = site(webs, 1, "127.0.0.2")
+        urls = [gone.url + "/", web.url + "/"]
+        gone.close()
+        settings = {"ROBOTSTXT_OBEY": False}
+    result = await crawl(FailuresSpider, settings, start_urls=urls)
+    (verdict,) = result.logged("INCOMPLETE: ")
+    assert advice in verdict
+    assert no_advice not in verdict
+    assert "Set JOBDIR" not in verdict

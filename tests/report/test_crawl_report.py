@@ -12,6 +12,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from reports import WAITING, a_record, a_report
 
+from scrapy_mandelbot.report.comparison import comparison, crawled_of
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import ConcurrencyRecord, PaceRecord, PauseRecord
@@ -92,9 +93,13 @@ def test_sites_with_trouble_come_first():
 
 
 def test_the_report_lists_the_rules_of_all_sites():
-    """Those that forbade most first, with line and examples."""
-    first, *_ = a_report()["rules"]
-    assert (first["site"], first["count"]) == ("https://site-4.example", 5)
+    """The same rule of several as one, with the site where it forbade most."""
+    record = a_record()
+    record.of("https://site-5.example", NOW).forbid("/x", 3, "Disallow: /x", "*")
+    first, second = a_report(record)["rules"]
+    assert (first["sites"], first["count"]) == (3, 9)
+    assert first["site"] == "https://site-4.example"
+    assert (second["text"], second["sites"]) == ("Disallow: /x", 1)
     assert (first["line"], first["text"]) == (7, "Disallow: /private")
     assert len(first["examples"]) == 3
 
@@ -184,7 +189,7 @@ def test_the_report_has_the_rate_limit_that_was_found():
     report = a_report(record)
     limits = {one["site"]: one["limit"] for one in report["sites"]}
     assert limits == {"https://slow.example": 0.5, "https://site-0.example": None}
-    assert "  30 requests a minute  " in summary(record, NOW + 60, 20)
+    assert "  30 a minute" in summary(record, NOW + 60, 20)
     quiet = a_record(1)
     quiet.get("https://site-0.example").concurrency = None
     assert "LIMIT" not in summary(quiet, NOW + 60, 20), "a column that would be empty"
@@ -230,6 +235,8 @@ def test_the_page_names_all_of_the_json():
     """Every field that a report may have, and no other."""
     report = a_report(waiting=WAITING)
     report["rest"] = None
+    of_one = crawled_of(a_report(a_record(1)), "")
+    report["compared"] = comparison(of_one, of_one._replace(sites={}))
     of_sites = fields_of({"sites": report.pop("sites")})
     of_total = {name.replace("sites[].", "total.") for name in of_sites}
     found = (fields_of(report) - of_total) | of_sites

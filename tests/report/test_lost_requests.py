@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from types import SimpleNamespace
 
 from scrapy import Request
@@ -12,6 +13,7 @@ from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.lost_requests import (
     MOST_OF_A_SITE,
     MOST_SITES,
+    LostFile,
     LostRequests,
 )
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
@@ -32,3 +34,30 @@ def test_the_log_stays_bounded_whatever_is_lost(caplog):
             site = f"https://site-{number}.example"
             lost.report(Request(site), site, End.SITE, error)
     assert len(caplog.messages) == MOST_OF_A_SITE + 1 + MOST_SITES - 1
+
+
+def test_a_hundred_thousand_lost_requests_take_no_memory(tmp_path):
+    """Each is a line of the file at once, and nothing of it stays."""
+    stats = SimpleNamespace(inc_value=lambda *_: None)
+    emitter = Events(SimpleNamespace(spider=None, stats=stats))
+    lost = LostRequests(emitter)
+    file = LostFile(tmp_path / "shop.lost.jsonl", emitter)
+    file.open()
+    error = SitePausedError("down")
+    site = "https://first.example"
+
+    def lose(first, count):
+        for number in range(first, first + count):
+            request = SimpleNamespace(url=f"{site}/{number}", method="GET", meta={})
+            lost.report(request, site, End.SITE, error)
+
+    lose(0, 100)
+    tracemalloc.start()
+    lose(100, 100_000)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    file.close()
+    assert grown < 20_000
+    lines = (tmp_path / "shop.lost.jsonl").read_text().splitlines()
+    assert len(lines) == 100_100
+    assert lines[-1].startswith(f'{{"url": "{site}/100099"')

@@ -87,6 +87,49 @@ def test_the_page_shows_what_happened(opened):
     )
 
 
+def test_sums_that_are_not_0_lead_to_their_sites(opened):
+    """They have a colour; the table then shows these sites alone."""
+    browser = opened()
+    links = {one.get_attribute("data-show"): one for one in all_of(browser, "dd a")}
+    assert set(links) == {"forbidden", "refused", "pauses"}
+    links["refused"].click()
+    assert sorted(names(browser)) == [f"https://site-{one}.example" for one in (0, 3)]
+    assert one(browser, "#kind").get_attribute("value") == "refused"
+    links["forbidden"].click()
+    assert len(names(browser)) == 3
+    colours = {
+        tile.find_element(By.TAG_NAME, "dt").text: tile.find_element(
+            By.TAG_NAME, "dd"
+        ).value_of_css_property("color")
+        for tile in all_of(browser, ".tiles div")
+    }
+    assert colours["Refused"] != colours["Sites"] == colours["Lost"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_word_has_a_colour_of_its_own(opened, scheme):
+    """And a contrast of 4.5 as all text; the sentence after it is the verdict."""
+    colours = set()
+    for word in ("OK", "INCOMPLETE", "FAILED"):
+        report = a_report(result=word, verdict="Finished after 600 s. 315 pages.")
+        browser = opened(report)
+        browser.prefer(scheme)
+        opened(report)
+        first = one(browser, ".verdict b")
+        assert first.text == word
+        colours.add(first.value_of_css_property("color"))
+        assert one(browser, ".verdict").text == f"{word} {report['verdict']}"
+        contrasts = browser.execute_script(CONTRASTS)
+        assert [pair for pair in contrasts if pair[0] < 4.5] == []
+    assert len(colours) == 3
+
+
+def test_the_rules_of_many_sites_are_a_row_each(opened):
+    """With the number of sites, and the one where a rule forbade most."""
+    row = one(opened(), "section[aria-labelledby=rules-head] tbody tr").text
+    assert row.startswith("Disallow: /private for * 3 9 https://site-4.example 7")
+
+
 def test_a_site_is_opened(opened):
     """With its facts, charts and tables."""
     browser = opened()

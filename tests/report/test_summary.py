@@ -7,13 +7,19 @@ import logging
 import pytest
 from clocks import MIDNIGHT as NOW
 
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, SitemapsRecord
-from scrapy_mandelbot.report.summary import CrawlSummary, summary
+from scrapy_mandelbot.report.samples import (
+    PaceRecord,
+    PauseRecord,
+    SitemapsRecord,
+    TagsRecord,
+)
+from scrapy_mandelbot.report.summary import COLUMNS, CrawlSummary, summary
 
-HEADER = ["SITE", "PAGES", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS", "PACE", "KEPT"]
-HEADER += ["SITEMAPS", "TAGGED", "END"]
+HEADER = ["SITE", "PAGES", "END", "REFUSED", "PAUSES", "PAUSED", "FOR", "SITEMAPS"]
+HEADER += ["DELAY"]
 
 
 @pytest.fixture
@@ -41,8 +47,8 @@ def test_a_line_a_site_and_troubled_ones_first(record):
     paused.pause(PauseRecord(paused.site, "refused", NOW, NOW + 60, "503"))
     assert rows(record) == [
         HEADER,
-        ["https://paused.example", "0", "0", "1", "1", "60.0", "0", "0", "paused"],
-        ["https://large.example", "12,345", "0", "0", "0", "5.0", "obeyed", "3", "0"],
+        ["https://paused.example", "0", "paused", "1", "1", "60", "s"],
+        ["https://large.example", "12,345", "3", "5", "s,", "obeyed"],
     ]
 
 
@@ -56,7 +62,7 @@ def test_thousands_are_folded(record):
         ["https://2998.example", "2,998"],
     ]
     together = sum(range(2_998))
-    assert table[3] == f"2,998 more sites together {together:,} 0 0 0 0 0".split()
+    assert table[3] == f"2,998 more sites together {together:,}".split()
     assert len(table) == 4
 
 
@@ -64,6 +70,74 @@ def test_a_long_name_is_cut(record):
     """A site's owner chooses its name: a line stays a line."""
     record.of(f"https://{'a' * 300}.example", NOW)
     assert all(len(line) < 150 for line in summary(record, NOW, 20).split("\n"))
+
+
+def a_troubled_record(record):
+    """Fill in a value for each column."""
+    for number in range(3):
+        one = record.of(f"https://site-{number}.example", NOW)
+        one.pages = 10 + number
+        one.sitemaps = SitemapsRecord(cited=number)
+    one = record.of("https://gone.example", NOW)
+    one.refusal("503", NOW, 60)
+    one.pause(PauseRecord(one.site, "refused", NOW, NOW + 60, "503"))
+    one.give_up(one.site, "503", 9)
+    one.count(End.SITE, 1_204)
+    one.forbid("/a", 1, "Disallow: /", "*")
+    one.limit = 0.5
+    one.tags = TagsRecord(pages=4)
+    one.pace = PaceRecord(5.0, 0.0, "5 s", "robots.txt line 2", is_obeyed=False)
+    one.left(NOW)
+    one.left(NOW + 0.25)
+    return record
+
+
+@pytest.mark.parametrize("width", [None, 200, 100, 80, 60, 40])
+def test_the_table_fits_the_terminal(record, width):
+    """What has no room follows below: each width shows the same values, each once."""
+    a_troubled_record(record)
+    table = summary(record, NOW + 60, 20, width)
+    assert max(map(len, table.split("\n"))) <= (width or 300)
+    for value in (*COLUMNS, "1,204", "given up", "5 s, not obeyed: 0.25 s"):
+        assert table.count(value) == 1, value
+    assert table.count("30 a minute") == 1
+    assert table.count("\n\n") == (
+        0 if width in {None, 200} else table.count("SITE ") - 1
+    )
+
+
+def test_what_follows_below_has_only_sites_with_a_value_there(record):
+    """A continued table does not repeat three hundred names."""
+    tables = summary(a_troubled_record(record), NOW + 60, 20, 80).split("\n\n")
+    assert [len(one.split("\n")) for one in tables] == [5, 4, 2]
+    assert "https://site-0.example" not in tables[1]
+
+
+@pytest.mark.parametrize(
+    ("environment", "log_file", "width"),
+    [
+        ({}, None, 80),
+        ({"COLUMNS": "132"}, None, 132),
+        ({"COLUMNS": "132"}, "a.log", 132),
+    ],
+)
+def test_without_a_terminal_the_table_has_80_columns(
+    make_crawler, monkeypatch, environment, log_file, width
+):
+    """Or those that COLUMNS names."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    widths = []
+    monkeypatch.setattr(
+        "scrapy_mandelbot.report.summary.summary",
+        lambda *args: widths.append(args[-1]) or "",
+    )
+    crawler = make_crawler(LOG_FILE=log_file)
+    extension = CrawlSummary.from_crawler(crawler)
+    Recorder.of(crawler).record.of("https://example.com", NOW).pages = 1
+    extension.spider_closed(crawler.spider)
+    assert widths == [width]
 
 
 def test_the_table_names_sites_that_were_given_up(record):

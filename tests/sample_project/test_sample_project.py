@@ -96,30 +96,36 @@ def test_demo_shows_what_matters(demo):
 
 
 def table_of(run):
-    """Return the rows of the table in the log: words of each line, the header first."""
+    """Return the rows of the table in the log: words of each line, the header first.
+
+    What follows below in a narrow terminal is put behind its site.
+    """
     text = run.stderr.partition("What happened at the sites:\n")[2]
-    return [
-        line.split()
-        for line in re.match(r"SITE .*\n(?:http.*\n)+", text)[0].splitlines()
-    ]
+    tables = re.match(r"(?:SITE .*\n(?:http.*\n)+\n?)+", text)[0].strip().split("\n\n")
+    rows = {}
+    for table in tables:
+        for line in table.splitlines():
+            name, *cells = line.split()
+            rows.setdefault(name, [name]).extend(cells)
+    return list(rows.values())
 
 
 def test_demo_logs_a_table_of_its_sites(demo):
-    """A line per site: pages, forbidden URLs, refusals, pauses, their seconds,
-    sitemaps, tags.
+    """A line per site: pages, forbidden URLs, refusals, pauses, their time, sitemaps,
+    and a delay that is not obeyed.
     """
     header, shop, *others = table_of(demo)
-    names = "SITE PAGES FORBIDDEN REFUSED PAUSES SECONDS PACE KEPT SITEMAPS TAGGED"
+    names = "SITE PAGES FORBIDDEN REFUSED PAUSES PAUSED FOR SITEMAPS DELAY"
     assert header == names.split()
     assert shop[0].startswith("http://127.0.0.2"), "the one in trouble stands first"
     _, pages, forbidden, refused, pauses, seconds, *rest = shop
-    assert (pages, forbidden, pauses, rest) == ("31", "1", "1", ["0", "0"])
+    assert (pages, forbidden, pauses, rest) == ("31", "1", "1", ["s"])
     assert 1 <= int(refused) <= 8
     assert 3 <= float(seconds) < 6
     well, paced = (row[1:] for row in others)
-    assert well == ["21", "1", "0", "0", "1", "0"]
-    came = float(paced.pop(7))
-    assert paced == ["10", "8", "0", "0", "60.0", "not", "obeyed:", "s", "1", "0"]
+    assert well == ["21", "1", "1"]
+    came = float(paced.pop(-2))
+    assert paced == ["10", "8", "1", "60", "s,", "not", "obeyed:", "s"]
     assert 0 < came < 1
 
 
@@ -208,7 +214,8 @@ def test_demo_fails_when_the_pause_never_ends():
     run = scrapy_crawl("demo", "-s", "DEMO_OUTAGE=600", "-s", "CLOSESPIDER_TIMEOUT=4")
     assert run.returncode == 1
     header, shop, *_ = table_of(run)
-    assert (header[-1], shop[-1]) == ("END", "paused")
+    assert "END" in header
+    assert "paused" in shop
     assert re.search(r"(?m)^pauses ended .* 0 != 1 ", run.stdout)
 
 

@@ -60,6 +60,86 @@ async def test_every_hook_gets_its_documented_arguments(webs):
     assert received["forbidden"][1].rule.line == 2
 
 
+@ensureDeferred
+async def test_the_last_hook_receives_the_last_line(webs):
+    """A plain method, a coroutine or a generator; what it yields is too late."""
+    web = site(webs)
+    received = []
+
+    class Spider(LinksSpider):
+        def crawl_ended(self, verdict):
+            received.append(verdict)
+
+    class Waiting(LinksSpider):
+        async def crawl_ended(self, verdict):
+            await maybe_deferred_to_future(deferLater(reactor, 0.1, lambda: None))
+            received.append(verdict)
+
+    class Yielding(LinksSpider):
+        def crawl_ended(self, verdict):
+            received.append(verdict)
+            yield {"url": "late"}
+            yield scrapy.Request(web.url + "/late")
+
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet import reactor
+    from twisted.internet.task import deferLater
+
+    for spider in (Spider, Waiting, Yielding):
+        result = await crawl(spider, start_urls=[web.url + "/"])
+        assert result.logged("OK: Finished after ") == [received.pop()]
+        assert received == []
+    assert len(result.logged("Ignored from the hook crawl_ended")) == 2
+    assert "late" not in result.urls()
+    assert web.asked("/late") == 0
+
+
+@ensureDeferred
+async def test_a_last_hook_that_raises_or_hangs_does_not_harm_the_end(
+    webs, monkeypatch
+):
+    """It is logged; the stats and the reason are as without it."""
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet.defer import Deferred
+
+    from scrapy_mandelbot.spidermiddlewares import hooks
+
+    class Raising(LinksSpider):
+        def crawl_ended(self, verdict):
+            raise RuntimeError("my mistake")
+
+    class Hanging(LinksSpider):
+        ends = Deferred()
+
+        async def crawl_ended(self, verdict):
+            await maybe_deferred_to_future(self.ends)
+
+    monkeypatch.setattr(hooks, "LONGEST_END", 0.1)
+    web = site(webs)
+    raising = await crawl(Raising, start_urls=[web.url + "/"])
+    assert len(raising.logged("Error in spider hook crawl_ended")) == 1
+    hanging = await crawl(Hanging, start_urls=[web.url + "/"])
+    assert len(hanging.logged("The hook crawl_ended took more than 0.1 s")) == 1
+    Hanging.ends.callback(None)
+    for result in (raising, hanging):
+        assert result.stats["finish_reason"] == "finished"
+        assert result.logged("OK: Finished after ")
+
+
+@ensureDeferred
+async def test_a_crawl_without_requests_has_an_end_too():
+    """Its line is not logged, as nothing has happened."""
+    received = []
+
+    class Spider(LinksSpider):
+        def crawl_ended(self, verdict):
+            received.append(verdict)
+
+    result = await crawl(Spider, start_urls=[])
+    assert received[0].startswith("OK: Finished after ")
+    assert result.logged("OK: ") == []
+
+
 def plain(self, site, urls):
     return scrapy.Request(self.extra, self.parse)
 

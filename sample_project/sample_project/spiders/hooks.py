@@ -40,6 +40,14 @@ class HooksSpider(DemoSpider):
         """Receive the end of a pause."""
         self.logger.info("site_resumed: %s after %.1f s", site, paused_for)
 
+    def site_given_up(self, site, reason, lost):
+        """Receive a site that did not recover: here an alert could be sent."""
+        self.logger.warning("site_given_up: %s: %s, %d lost", site, reason, lost)
+
+    async def crawl_ended(self, verdict):
+        """Receive the last line of the log: here a mail could be sent."""
+        self.logger.info("crawl_ended: %s", verdict)
+
     async def sitemaps_discovered(self, site, urls):
         """Receive a site's sitemaps, and yield a request for each."""
         self.logger.info("sitemaps_discovered: %s: %s", site, ", ".join(urls))

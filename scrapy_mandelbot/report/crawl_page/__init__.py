@@ -30,6 +30,35 @@ _TROUBLES = {
 """By the state of a site: what is said of their number."""
 
 
+RESULTS = {"OK": "good", "INCOMPLETE": "warning", "FAILED": "error"}
+"""The kind of each result, which gives it its colour."""
+TILES = (
+    ("Sites", "sites", "", ""),
+    ("Pages", "pages", "", ""),
+    ("Lost", "lost", "error", "lost"),
+    ("Forbidden", "forbidden", "note", "forbidden"),
+    ("Refused", "refused", "warning", "refused"),
+    ("Pauses", "pauses", "warning", "pauses"),
+    ("No answer", "failures", "warning", "failures"),
+)
+"""Heading, field of the sums, kind if it is not 0, and which sites to show then."""
+
+
+def changes(compared: dict[str, Any]) -> str:
+    """Return in a sentence how a crawl differs from the previous one."""
+    before = compared["previous_pages"]
+    pages = compared["pages"]
+    difference = ""
+    if before and pages != before:
+        share = f"{abs(pages - before) / before:.0%}"
+        difference = f" ({share} {'fewer' if pages < before else 'more'})"
+    parts = [f"{counted(pages, 'page')}{difference}, {before:,} last time"]
+    parts += [
+        f"{one['count']:,} {one['name']}" for one in compared["counts"] if one["count"]
+    ]
+    return "; ".join(parts) + "."
+
+
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield problems and sums: ``warning`` or ``note``, a title, and a sentence."""
     total = report["total"]
@@ -42,6 +71,13 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "Retry-After not observed", text
     yield from _gaps(sites)
     yield from _hurt(sites)
+    compared = report.get("compared")
+    if compared is not None:
+        is_worse = any(
+            one["count"] and one["name"] == "closed" for one in compared["counts"]
+        )
+        kind = "warning" if is_worse else "note"
+        yield kind, "Since the previous crawl", changes(compared)
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
         urls = counted(total["forbidden"], "URL")
@@ -171,6 +207,7 @@ COLUMNS = (
     ("forbidden", "Forbidden"),
     ("refused", "Refused"),
     ("pauses", "Pauses"),
+    ("failures", "No answer"),
     ("paused_for", "Paused, s"),
     ("delay", "Delay asked, s"),
     ("least_gap", "Least gap, s"),
@@ -211,6 +248,10 @@ def page_of(report: dict[str, Any]) -> str:
             "sites": report["total"]["sites"],
             "folded": len(left) + (report["rest"]["sites"] if report["rest"] else 0),
             "in_short": list(in_short(report)),
+            "result_kind": RESULTS.get(report["result"], ""),
+            "tiles": list(_tiles(report["total"])),
+            "compared": report["compared"],
+            "changed": _changed(report["compared"]),
             "rules": report["rules"][:_RULES],
             "waiting": report["waiting"][:_WAITING],
             "waiting_more": max(0, report["sites_waiting"] - _WAITING),
@@ -221,6 +262,34 @@ def page_of(report: dict[str, Any]) -> str:
         style=pages.file_of(pages.__name__, "report.css"),
         script="".join(pages.file_of(__name__, name) for name in _SCRIPTS),
     )
+
+
+def _tiles(total: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
+    """Yield heading, number, kind, and the choice of sites that it leads to."""
+    for heading, field, kind, choice in TILES:
+        count = total[field]
+        if count:
+            yield heading, count, kind, choice
+        else:
+            yield heading, count, "", ""
+
+
+def _changed(compared: dict[str, Any] | None) -> list[tuple[str, ...]]:
+    """Return a row for each site that changed."""
+    if compared is None:
+        return []
+    return [
+        (
+            one["change"],
+            one["site"],
+            number(one["previous_pages"]),
+            number(one["pages"]),
+            number(one["previous_time"]),
+            number(one["time"]),
+            one["state"] or "",
+        )
+        for one in compared["changes"]
+    ]
 
 
 def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -240,6 +309,7 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
             site["forbidden"],
             site["refused"],
             site["pauses"],
+            site["failures"],
             site["paused_for"],
             None if pace is None else pace["asked"],
             None if gaps is None else gaps["least"],

@@ -10,7 +10,11 @@
   const KINDS = {
     "": () => true,
     trouble: (row) => row[PLACE.refused] || row[PLACE.pauses] || row[PLACE.state] !== "well",
+    lost: (row) => row[PLACE.lost],
     forbidden: (row) => row[PLACE.forbidden],
+    refused: (row) => row[PLACE.refused],
+    pauses: (row) => row[PLACE.pauses],
+    failures: (row) => row[PLACE.failures],
     paced: (row) => row[PLACE.delay],
     errors: (row) => row[PLACE.errors],
   };
@@ -167,6 +171,14 @@
   });
   for (const [id, event] of [["find", "input"], ["kind", "change"]]) {
     byId(id).addEventListener(event, () => {
+      page = 0;
+      show();
+    });
+  }
+  for (const link of document.querySelectorAll("a[data-show]")) {
+    link.addEventListener("click", () => {
+      byId("find").value = "";
+      byId("kind").value = link.dataset.show;
       page = 0;
       show();
     });

@@ -61,7 +61,7 @@ def test_each_robots_txt_is_fetched_once(webs, robots):
     run = robots("explain", *urls, "--agent", "Examplebot", "--format", "json")
     answers = [(one["allowed"], one["group"]) for one in explained(run)]
     assert answers == [(False, "Examplebot"), (True, "Examplebot"), (None, None)]
-    assert (run.returncode, run.stderr) == (1, b"")
+    assert (run.returncode, run.stderr) == (2, b"")
     assert one.statuses() == [200]
     assert other.statuses() == [503]
     text = (robots("explain", urls[2])).stdout.decode()
@@ -98,7 +98,7 @@ def test_an_unavailable_site_does_not_stop_the_others(webs, robots):
     run = robots("explain", "-", "--format", "json", stdin="\n".join(urls).encode())
     assert [one["allowed"] for one in explained(run)] == [None, True]
     assert explained(run)[0]["reason"].startswith("no such host")
-    assert run.returncode == 1
+    assert run.returncode == 2
 
 
 def test_dialects_differ_in_what_a_status_means(webs, robots):

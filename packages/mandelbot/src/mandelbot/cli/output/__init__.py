@@ -106,22 +106,58 @@ _LONGEST = 400  # characters of a message
 _NARROWEST = 40
 _WIDEST = 100
 _DIGITS = 4  # of COLUMNS
-_PROGRESS_WIDTH = 78  # of the line of progress
 
 
 class UnavailableError(Exception):
     """Ends a verb: what it needs is not available; the message is the line to print."""
 
 
-def _columns(out: TextIO, environ: Mapping[str, str]) -> int:
-    """Return the columns that COLUMNS or the terminal has, within what can be read."""
+def width_of(
+    out: TextIO | None, environ: Mapping[str, str], widest: int = _WIDEST
+) -> int:
+    """Return the columns that COLUMNS or the terminal has, within what can be read.
+
+    Args:
+        out: the stream of the terminal; None, or no terminal: 80 columns.
+        environ: the environment.
+        widest: columns that are used at most, unless COLUMNS asks for more.
+    """
     wanted = environ.get("COLUMNS", "")
     if wanted.isdecimal() and wanted.isascii() and int(wanted[:_DIGITS]):
         return max(_NARROWEST, int(wanted[:_DIGITS]))
+    if out is None:
+        return WIDTH
     try:
-        return min(max(_NARROWEST, os.get_terminal_size(out.fileno()).columns), _WIDEST)
+        return min(max(_NARROWEST, os.get_terminal_size(out.fileno()).columns), widest)
     except (OSError, ValueError):  # no terminal
         return WIDTH
+
+
+class RewrittenLine:
+    """A line of a terminal in which each text replaces the one before."""
+
+    def __init__(self, out: TextIO, environ: Mapping[str, str]) -> None:
+        self._out = out
+        self._environ = environ
+        self._is_terminal = out.isatty() and environ.get("TERM") != "dumb"
+        self._has_text = False
+
+    @property
+    def width(self) -> int:
+        """The characters of a text; one more would begin a new line."""
+        return width_of(self._out, self._environ) - 1
+
+    def show(self, text: str) -> None:
+        """Show a text, if a person may be watching."""
+        if self._is_terminal:
+            _write(self._out, f"{_CLEAR_LINE}{shown(text, self.width)}")
+            self._has_text = True
+
+    def clear(self) -> None:
+        """Remove the text."""
+        if self._has_text:
+            _write(self._out, _CLEAR_LINE)
+            self._has_text = False
 
 
 class Terminal:
@@ -144,16 +180,15 @@ class Terminal:
             colours = True
         if environ.get("NO_COLOR"):  # no-color.org
             colours = False
-        self.paint = TerminalStyle(colours=colours, width=_columns(out, environ))
-        self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
-        self._has_progress = False
+        self.paint = TerminalStyle(colours=colours, width=width_of(out, environ))
+        self._line = RewrittenLine(err, environ)
 
     def write(self, text: str, *, is_file: bool = False) -> None:
         """Write a report.
 
         In a pipe a file is UTF-8, whatever the locale: robots read it.
         """
-        self._clear()
+        self._line.clear()
         if self.is_screen or not is_file:
             octets = None
         else:
@@ -167,19 +202,12 @@ class Terminal:
 
     def message(self, message: str) -> None:
         """Write a line to standard error."""
-        self._clear()
+        self._line.clear()
         _write(self._err, f"{self._program}: {shown(message, _LONGEST)}\n")
 
     def progress(self, doing: str) -> None:
         """Show progress in one line, if a person may be watching."""
-        if self._shows_progress:
-            _write(self._err, f"{_CLEAR_LINE}{shown(doing, _PROGRESS_WIDTH)}")
-            self._has_progress = True
-
-    def _clear(self) -> None:
-        if self._has_progress:
-            _write(self._err, _CLEAR_LINE)
-            self._has_progress = False
+        self._line.show(doing)
 
 
 def _write(stream: TextIO, text: str) -> None:

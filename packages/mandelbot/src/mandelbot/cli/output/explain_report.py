@@ -156,7 +156,12 @@ _ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
-    """Return 0 if all URLs are allowed and no use asked about is refused, else 1."""
+    """Return 0 if all URLs are allowed and no use asked about is refused, else 1.
+
+    2 if the rules of a URL are unknown: nobody has forbidden it.
+    """
+    if any(report["allowed"] is None for report in reports):
+        return 2
     answers = {answer for report in reports for answer in _use_cells(report)}
     if all(report["allowed"] for report in reports) and "disallowed" not in answers:
         return 0

@@ -1,0 +1,171 @@
+"""The file beside a report that keeps what the previous crawl got.
+
+It holds two crawls: the last one, which a run that resumes its job continues, and the
+one before, which it is compared with. So the runs of one job count as one crawl.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.report.account import FAILING_REASONS
+from scrapy_mandelbot.report.comparison import (
+    Crawled,
+    CrawledSite,
+    comparison,
+    crawled_of,
+)
+from scrapy_mandelbot.report.filled_path import filled_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.events.emitter import Events
+
+LONGEST_FILE = 20_000_000
+"""Bytes of the file that are read."""
+_FORMAT = "scrapy-mandelbot previous crawl 1"
+_STOPPED = FAILING_REASONS | {"shutdown", "cancelled", "process exited"}
+"""Reasons of crawls that did not come to their own end: no others are compared with
+them.
+"""
+
+
+class PreviousCrawl:
+    """Keeps what a spider's crawls got, and compares each with the one before.
+
+    The file is read as the spider opens, and replaced as it closes. A file that is not
+    of this spider, or not of this package, is neither used nor replaced.
+    """
+
+    def __init__(self, path: Path, spider: str, emitter: Events) -> None:
+        self._path = path
+        self._spider = spider
+        self._events = emitter
+        self._last: Crawled | None = None
+        self._before: Crawled | None = None
+        self._is_ours = False
+        """Whether the file may be replaced."""
+        self._is_continued = False
+        emitter.subscribe(self._continues, events.JOB_HAD_FINISHED)
+
+    def read(self) -> None:
+        """Read the file; one that cannot be read is reported in the log."""
+        try:
+            self._last, self._before = _crawls_in(self._path, self._spider)
+        except FileNotFoundError:
+            self._is_ours = True
+        except (OSError, ValueError, RecursionError) as error:
+            why = str(error)
+            path = str(self._path)
+            self._events.emit(events.NOT_COMPARED, path=path, why=why)
+        else:
+            self._is_ours = True
+
+    def compared(
+        self, report: Mapping[str, Any], job: str, *, is_resumed: bool
+    ) -> dict[str, Any] | None:
+        """Return how the crawl of a report differs from the previous one.
+
+        Args:
+            report: the data of the report.
+            job: the JOBDIR; empty: none.
+            is_resumed: whether the run began with requests that another run left.
+
+        Returns:
+            None: no previous crawl is known.
+        """
+        now = crawled_of(report, job)
+        last = self._last
+        if is_resumed or self._is_continued:
+            if last is None or last.job != job:  # its first run is not known
+                self._is_ours = False
+                return None
+            now = last.then(now)
+        elif last is not None and last.reason not in _STOPPED:
+            self._before = last
+        self._last = now
+        return None if self._before is None else comparison(self._before, now)
+
+    def write(self, replace: Callable[[Path, Iterable[str]], None]) -> None:
+        """Keep the crawl for the next one; raises OSError."""
+        if not self._is_ours or self._last is None:
+            return
+        crawls = {"last": self._last, "before": self._before}
+        data = {
+            "format": _FORMAT,
+            "spider": self._spider,
+            **{name: _as_data(one) for name, one in crawls.items()},
+        }
+        replace(self._path, [json.dumps(data, separators=(",", ":")), "\n"])
+
+    def _continues(self, _values: Mapping[str, Any]) -> None:
+        """Note that this run adds to a job that had finished."""
+        self._is_continued = True
+
+
+def previous_path(template: str, crawler: Crawler) -> Path:
+    """Return the path of the file, given MANDELBOT_REPORT.
+
+    It is the path of the report without ``%(time)s``. The name of the spider is added
+    unless the setting has it, so that spiders with one report do not share the file.
+    """
+    path = Path(filled_in("MANDELBOT_REPORT", template, crawler, time=""))
+    stem = path.name.removesuffix(Path(template).suffix)
+    parts = [stem.strip("-_. ")]
+    if "%(name)" not in template and crawler.spider is not None:
+        parts.append(re.sub(r"[^\w.-]", "_", crawler.spider.name))
+    name = "-".join(filter(None, parts)) or "report"
+    return path.with_name(f"{name}.previous.json")
+
+
+def _crawls_in(path: Path, spider: str) -> tuple[Crawled | None, Crawled | None]:
+    """Return the last crawl in a file, and the one before.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it does not hold crawls of this spider.
+    """
+    with path.open("rb") as file:
+        content = file.read(LONGEST_FILE + 1)
+    if len(content) > LONGEST_FILE:
+        raise ValueError(f"it has more than {LONGEST_FILE:,} bytes")
+    data: Any = None
+    with suppress(ValueError):
+        data = json.loads(content)
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        raise ValueError("it was not written by this version of scrapy-mandelbot")
+    if data.get("spider") != spider:
+        raise ValueError(f"it is of the spider {data.get('spider')!r}")
+    try:
+        return _crawl_in(data["last"]), _crawl_in(data["before"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError("it is damaged") from None
+
+
+def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
+    if data is None:
+        return None
+    sites = {}
+    for name, (pages, state, time) in data["sites"].items():
+        seconds = None if time is None else float(time)
+        sites[str(name)] = CrawledSite(int(pages), str(state), seconds)
+    return Crawled(
+        ended=str(data["ended"]),
+        reason=str(data["reason"]),
+        job=str(data["job"]),
+        is_whole=bool(data["is_whole"]),
+        pages=int(data["pages"]),
+        sites=sites,
+    )
+
+
+def _as_data(one: Crawled | None) -> dict[str, Any] | None:
+    return None if one is None else one._asdict()
