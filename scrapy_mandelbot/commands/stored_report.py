@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output import cut, joined
 from mandelbot.formatting import (
@@ -14,15 +14,12 @@ from mandelbot.formatting import (
     without_zone,
 )
 
-from scrapy_mandelbot.job.site_states import read_handover
 from scrapy_mandelbot.store.contract import StoredPause
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Mapping
-
     from mandelbot.cli.output import TerminalStyle
 
+    from scrapy_mandelbot.job.stored_job import JobContents
     from scrapy_mandelbot.store.contract import CachedRobots
 
 _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
@@ -101,31 +98,6 @@ def copy_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     return joined(lines)
 
 
-class JobContents(NamedTuple):
-    """What is in a job, whether in a file or on Redis.
-
-    Counts are of requests, by site.
-    """
-
-    requests: Counter[str]
-    """Without those set aside for good."""
-    in_flight: Counter[str]
-    """How many of them were in flight at the last commit."""
-    states: Mapping[str, bytes]
-    """Pauses of sites and sections that had not ended."""
-    given_up: Mapping[str, int]
-    """Those set aside for good, by the reason."""
-    is_running: bool
-    sections: Mapping[str, Counter[str]] = {}
-    """Those that are set aside with a section, by site and section."""
-    pauses: Mapping[str, StoredPause] = {}
-    """From the store."""
-    turns: Mapping[str, float] = {}
-    """When a site's crawl delay ends."""
-    workers: Mapping[int, tuple[float, int]] = {}
-    """The seconds left of a worker's lease, and how many sites it has."""
-
-
 def job_report(
     job: JobContents, tries: int, now: float, paint: TerminalStyle
 ) -> tuple[dict[str, Any], str]:
@@ -135,8 +107,8 @@ def job_report(
     """
     pauses = {}
     until_of = {}
-    for site, state in job.states.items():
-        for one in read_handover(state):
+    for site, left in job.left.items():
+        for one in left:
             if one.section:
                 until_of[site, one.section] = one.until
             else:

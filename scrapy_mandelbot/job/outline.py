@@ -17,6 +17,7 @@ from scrapy.utils.request import fingerprint
 
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.requests import fingerprint_number
+from scrapy_mandelbot.job.stored_job import NewRequest
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -84,8 +85,8 @@ def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
     return find, ""
 
 
-def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int]:
-    """Return line, place, body and fingerprint of a URL or JSON outline.
+def read_outline(line: str, find: Fingerprinter) -> NewRequest:
+    """Return the request of a line, a URL or a JSON outline.
 
     ValueError: of neither.
     """
@@ -97,9 +98,5 @@ def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int
         raise ValueError("no request with an http or https URL")
     request = Request(data["url"], method=data.get("method", "GET"))
     place = Place(-data.get("priority", 0), 1, is_last_first=False)
-    return (
-        site_of(urlsplit(request.url)),
-        place,
-        body,
-        fingerprint_number(find(request)),
-    )
+    site = site_of(urlsplit(request.url))
+    return NewRequest(site, place, body, fingerprint_number(find(request)))

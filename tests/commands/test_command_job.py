@@ -16,7 +16,7 @@ from scrapy import Request
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
-from scrapy_mandelbot.commands.job_verb import _FileJob
+from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
@@ -142,7 +142,7 @@ def test_a_missing_broken_or_running_job_is_one_line(robots, folder, tmp_path):
 
 def test_a_run_that_begins_meanwhile_keeps_its_pauses(folder):
     """Requeue has the job to itself, or changes nothing of it."""
-    job, lock = _FileJob(str(folder)), JobLock(folder / "job.lock")
+    job, lock = JobFolder(str(folder)), JobLock(folder / "job.lock")
     lock.take()
     with pytest.raises(StorageError, match="in use"):
         job.requeue("")
