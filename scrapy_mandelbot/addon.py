@@ -93,6 +93,12 @@ COMPONENTS = (
     Component(_EXTENSIONS, "SitemapFollower", 500, _OF_SITEMAPS),
     Component(_EXTENSIONS, "CrawlSummary", 500),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
+    Component(
+        _EXTENSIONS,
+        "report.worker_report.SharedReport",
+        500,
+        lambda got: is_job_server(str(got.get("MANDELBOT_JOB"))),
+    ),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
 )
 """All components; `Component.is_on` selects those of a crawl."""

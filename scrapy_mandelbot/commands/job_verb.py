@@ -18,6 +18,7 @@ from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.fleet.server_job import open_stored_job
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.outline import fingerprinter_of, read_outline
+from scrapy_mandelbot.report import crawl_report, job_report
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -37,6 +38,8 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
         with closing(open_stored_job(place)) as job:
             if opts.export:
                 return _exported(job.outlines())
+            if opts.report is not None:
+                return _reported(job, opts.report, invocation)
             if opts.what == "requeue":
                 return _requeued(job.requeue(site), site)
             if opts.what == "forget":
@@ -45,10 +48,9 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
-            tries = int(invocation.setting("pause_tries"))
             paint = invocation.terminal.paint
             report, text = stored_report.job_report(
-                job.contents(), tries, time.time(), paint
+                job.contents(), _tries(invocation), time.time(), paint
             )
             return Result(0, {"folder": job.name, **report}, text)
     except ImportError as error:
@@ -57,6 +59,36 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
         ) from None
     except (StorageError, ValueError, OSError) as error:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
+
+
+def _tries(invocation: ProjectInvocation) -> int:
+    return int(invocation.setting("pause_tries"))
+
+
+def _reported(job: StoredJob, file: str, invocation: ProjectInvocation) -> Result:
+    """Report on a whole job, to a file too if there is one."""
+    path = Path(file)
+    if file and path.suffix not in {".json", ".html"}:
+        raise UnavailableError(f"--report takes a file .json or .html, not {file}")
+    bodies, unreported = job.reports()
+    contents = job.contents()
+    state = job_report.JobState(
+        now=time.time(),
+        waiting=stored_report.waiting_data(contents, _tries(invocation), time.time()),
+        workers=len(contents.workers),
+        unreported=unreported,
+    )
+    made = job_report.job_report(bodies, state, int(invocation.setting("summary")))
+    if made is None:
+        return Result(1, {}, "", ["no worker of its last run has left a report"])
+    text = made.text
+    if file:
+        crawl_report.put(path, made.data)
+        lost = path.with_suffix(".lost.jsonl")
+        lost.unlink(missing_ok=True)
+        if made.lost:
+            lost.write_text("".join(f"{json.dumps(one)}\n" for one in made.lost))
+    return Result(1 if made.remarks else 0, made.data, text, made.remarks)
 
 
 def _exported(requests: Iterable[StoredOutline]) -> Result:

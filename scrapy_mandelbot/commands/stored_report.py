@@ -11,6 +11,7 @@ from mandelbot.formatting import (
     iso_time,
     moment,
     printable,
+    shown,
     without_zone,
 )
 
@@ -105,6 +106,11 @@ def job_report(
 
     A site is given up after as many failed probes as `tries`.
     """
+    report = _job_data(job, tries, now)
+    return report, _job_text(report, paint)
+
+
+def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
     pauses = {}
     until_of = {}
     for site, left in job.left.items():
@@ -144,7 +150,7 @@ def job_report(
 
     counts = {**dict.fromkeys(pauses, 0), **job.requests}
     in_flight = job.in_flight.total()
-    report = {
+    return {
         "waiting": job.requests.total() - in_flight,
         "in_flight": in_flight,
         "sites": [
@@ -159,7 +165,30 @@ def job_report(
         ],
     }
 
-    return report, _job_text(report, paint)
+
+def waiting_data(job: JobContents, tries: int, now: float) -> list[dict[str, Any]]:
+    """Return the sites with waiting requests, as the report on a crawl has them."""
+    report = _job_data(job, tries, now)
+    return [
+        {
+            "site": shown(one["site"]),
+            "reason": _reason(one),
+            "until": one["paused_until"] or one["next_turn"],
+            "details": shown(one["reason"] or ""),
+            "waiting": one["waiting"],
+            "under_way": one["in_flight"],
+        }
+        for one in report["sites"]
+        if one["waiting"] or one["in_flight"]
+    ]
+
+
+def _reason(site: dict[str, Any]) -> str:
+    if site["given_up"]:
+        return "given up"
+    if site["paused_until"]:
+        return "paused"
+    return "pace" if site["next_turn"] else "next"
 
 
 def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:

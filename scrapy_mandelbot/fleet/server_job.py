@@ -59,6 +59,9 @@ class ServerJob:
     def forget(self) -> None:
         self._view.forget()
 
+    def reports(self) -> tuple[list[bytes], int]:
+        return self._view.reports()
+
     def outlines(self) -> Iterator[StoredOutline]:
         for one in self._view.requests():
             yield StoredOutline(site_of_line(one.line), outline(one.body))

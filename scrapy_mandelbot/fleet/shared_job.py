@@ -72,6 +72,7 @@ class SharedJob:
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
+        self._report: Entry | None = None  # to go with the next exchange
         self._unacked_exchanges = UnackedExchanges(forgotten=UNKNOWN)
         self._first_number = 0
         self.join(joined)
@@ -207,11 +208,30 @@ class SharedJob:
     def request_site(self, name: str) -> None:
         self._add(("ask", key(name)))
 
-    def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
+    def report(self, writer: str, run: int, body: bytes) -> None:
+        """Leave a report with the next exchange that says something; the last counts.
+
+        `run`: that of which it is.
+        """
+        self._report = ("report", writer, run, body)
+
+    @property
+    def has_report(self) -> bool:
+        """Whether a report waits for an exchange."""
+        return self._report is not None
+
+    def next_exchange(
+        self,
+        take: int,
+        idle: str,
+        out: Iterable[int] = (),
+        *,
+        is_last: bool = False,
+    ) -> Exchange:
         """Return the next exchange; the same again, until it is answered.
 
         `take`: how many more sites to request. `out`: numbers of the requests that are
-        sent.
+        sent. `is_last`: a report goes with it even if there is nothing else to say.
         """
         if self._sent is None:
             entries = self._entries[:MOST_ENTRIES]
@@ -230,6 +250,9 @@ class SharedJob:
             if self._sending:
                 all_entries.append(("out", " ".join(map(str, self._sending))))
             all_entries += claims
+            if self._report is not None and (entries or is_last):
+                all_entries.append(self._report)
+                self._report = None
             who = self.worker, self.token, self._exchanges, self.last
             self._sent = Exchange(*who, self.run, take, FIRST, idle, tuple(all_entries))
         return self._sent

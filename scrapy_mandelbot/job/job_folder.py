@@ -52,6 +52,12 @@ class JobFolder:
                 site = site_states.site_of_line(name)
                 yield StoredOutline(site, outline(body) if is_whole else None)
 
+    def reports(self) -> tuple[list[bytes], int]:
+        raise StorageError(
+            "workers of a job on a server leave reports; of a folder, MANDELBOT_REPORT"
+            " has the report"
+        )
+
     def requeue(self, wanted: str) -> list[str]:
         if self._is_running:
             raise StorageError("a run has this job; its console can resume a site")

@@ -68,6 +68,9 @@ class StoredJob(Protocol):
     def outlines(self) -> Iterator[StoredOutline]:
         """Yield all requests, in any order: waiting, claimed and set aside."""
 
+    def reports(self) -> tuple[list[bytes], int]:
+        """Return what workers of the last run have reported, and how many are gone."""
+
     def add(self, batches: Iterable[list[NewRequest]]) -> int:
         """Add requests that the job has not seen, and return how many."""
 

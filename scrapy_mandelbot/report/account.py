@@ -136,14 +136,14 @@ class Account:
 
     @property
     def left(self) -> int:
-        """Requests that wait or are in flight; after the crawl, those in the queue."""
+        """Requests that wait or are in flight; after the crawl, those in the queue.
+
+        Of a job that workers share: those that this worker has sent and not finished.
+        """
         if self._left is not None:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
-        left = self.from_former_run + so_far.taken - so_far.ended
-        if self._crawl.config.shares_job:  # other workers have taken some
-            return max(0, left)
-        return left
+        return self.from_former_run + so_far.taken - so_far.ended
 
     def counted(self) -> Tally:
         """Return how all requests so far ended."""
@@ -170,7 +170,7 @@ class Account:
         elif left and reason != "not finished":
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
         if lost:
-            how = _ends_text(lost)
+            how = ends_text(lost)
             if example := self._unanswered or self._given_up():
                 how += f", such as {example}"
             text = "links on those pages were not followed"
@@ -216,9 +216,9 @@ class Account:
             self._crawler.signals.connect(
                 self._answered, scrapy.signals.response_received
             )
-        self.from_former_run = (
-            self._waiting() - self._crawl.throttle.sites.counted().taken
-        )
+        if not self._crawl.config.shares_job:
+            taken = self._crawl.throttle.sites.counted().taken
+            self.from_former_run = self._waiting() - taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
     def _answered(self, response: Response) -> None:
@@ -236,15 +236,15 @@ class Account:
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()
-        if self._crawl.config.shares_job:  # other workers take from it and add to it
+        for flight in throttle.in_flight.flights.values():
+            if not is_of_the_package(flight.request):
+                flight.site.tally.count(flight.end)
+        if self._crawl.config.shares_job:  # what is left is with the job
             return
         unreadable = self._crawler.stats.get_value(
             events.JOB_REQUEST_UNREADABLE.stats[0], 0
         )
         self._left = self._waiting() + unreadable
-        for flight in throttle.in_flight.flights.values():
-            if not is_of_the_package(flight.request):
-                flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
         """Count waiting requests; a third-party scheduler's are not accepted yet."""
@@ -297,7 +297,7 @@ class Account:
             tried = f" ({counted(retries, 'retry', 'retries')})" if retries else ""
             return f"1 request{tried}: {answer}"
         accepted = total.taken + self.from_former_run
-        return f"{accepted:,} accepted: {_ends_text(total.by_end())}"
+        return f"{accepted:,} accepted: {ends_text(total.by_end())}"
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
         given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()
@@ -344,7 +344,8 @@ def _end_of(exception: Exception) -> End:
     return End.NETWORK
 
 
-def _ends_text(ends: dict[End, int]) -> str:
+def ends_text(ends: dict[End, int]) -> str:
+    """Return how many requests ended in each way, for people."""
     parts = []
     for end, count in ends.items():
         names = _ONE_AND_MORE[end]

@@ -4,6 +4,7 @@
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
 --            is), outcome (how the last run ended), fingerprints and sets (how many there are), expires
 --            (how many parts of the keys expire, as no work is left), knows:W (the version of worker W),
+--            reported (of which run there are reports), unreported (how many of them are gone),
 --            look:VERSION (how far its workers have looked through what is set aside)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
@@ -24,6 +25,8 @@
 --   c:SITE   hash: number of a request that is claimed -> its priority, and as above
 --   seen:N   set: a part of the fingerprints. Redis keeps a set of up to 512 numbers in a sixth of the
 --            memory of a larger one, so there are as many sets as keep each below that
+--   reports  hash: who writes it -> what a worker of the last run has to report so far
+--   reported  sorted set: who writes a report -> when it was written
 --   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops. Parent 0 is
 --            Scrapy's start(), -2 a spider's own, which each run asks anew
 --
