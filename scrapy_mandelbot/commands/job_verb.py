@@ -46,7 +46,7 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
                 job.forget()
                 return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
             if opts.what == "add":
-                with Path(site).open(encoding="utf-8", errors="replace") as lines:
+                with Path(site).open(encoding="utf-8-sig", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
             paint = invocation.terminal.paint
             report, text = stored_report.job_report(
@@ -107,12 +107,20 @@ def _added(job: StoredJob, lines: Iterable[str], settings: Settings) -> Result:
         remarks = [stored_report.fingerprints_text(why_not)]
 
     def read_lines() -> Iterator[NewRequest]:
+        lost: set[int] = set()
         for number, line in enumerate(map(str.strip, lines), start=1):
+            if not line:
+                continue
             try:
-                if line:
-                    yield read_outline(line, fingerprint)
-            except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
+                request = read_outline(line, fingerprint)
+            except Exception as error:  # noqa: BLE001 -- each line, and a project's code
                 remarks.append(f"line {number}: {error}")
+                continue
+            if not request.is_lost:
+                yield request
+            elif request.fingerprint not in lost:  # the job does not filter it
+                lost.add(request.fingerprint)
+                yield request
 
     requests = read_lines()
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))

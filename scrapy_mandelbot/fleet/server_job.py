@@ -72,7 +72,11 @@ class ServerJob:
         for batch in batches:
             job = SharedJob(self._server.join(), time.time)
             for one in batch:
-                job.push_new(*one, None)
+                if one.is_lost:
+                    job.see(one.fingerprint)
+                    job.push(one.line, one.place, one.body)
+                else:
+                    job.push_new(*one[:4], None)
             answer = self._server.exchange(job.next_exchange(0, ""))
             self._server.leave(job.worker, job.token)
             if answer.is_lost:

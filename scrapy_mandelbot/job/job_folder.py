@@ -94,8 +94,11 @@ class JobFolder:
             opened.callback(job.close)
             for batch in batches:
                 for one in batch:
-                    if not job.has_seen(one.fingerprint):
-                        job.push_new(*one, None)
+                    is_seen = job.has_seen(one.fingerprint)
+                    if not is_seen:
+                        job.see(one.fingerprint)
+                    if one.is_lost or not is_seen:
+                        job.push(one.line, one.place, one.body)
                         added += 1
                 job.commit()
         return added

@@ -86,7 +86,9 @@ def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
 
 
 def read_outline(line: str, find: Fingerprinter) -> NewRequest:
-    """Return the request of a line, a URL or a JSON outline.
+    """Return the request of a line: a URL, a JSON outline, or a lost request.
+
+    The latter is a line of the file beside a report, which has the key ``end``.
 
     ValueError: of neither.
     """
@@ -99,4 +101,5 @@ def read_outline(line: str, find: Fingerprinter) -> NewRequest:
     request = Request(data["url"], method=data.get("method", "GET"))
     place = Place(-data.get("priority", 0), 1, is_last_first=False)
     site = site_of(urlsplit(request.url))
-    return NewRequest(site, place, body, fingerprint_number(find(request)))
+    number = fingerprint_number(find(request))
+    return NewRequest(site, place, body, number, is_lost="end" in about)

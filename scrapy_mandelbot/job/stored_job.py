@@ -20,6 +20,8 @@ class NewRequest(NamedTuple):
     place: Place
     body: bytes
     fingerprint: int
+    is_lost: bool = False
+    """Whether a crawl has lost it, so that it is sent again though it was seen."""
 
 
 class StoredOutline(NamedTuple):
@@ -72,7 +74,7 @@ class StoredJob(Protocol):
         """Return what workers of the last run have reported, and how many are gone."""
 
     def add(self, batches: Iterable[list[NewRequest]]) -> int:
-        """Add requests that the job has not seen, and return how many."""
+        """Add requests that the job has not seen or has lost; return how many."""
 
     def requeue(self, wanted: str) -> list[str]:
         """Requeue what is set aside, and end pauses; return the sites.

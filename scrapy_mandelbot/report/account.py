@@ -259,7 +259,8 @@ class Account:
 
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
-        if not (total.taken or self.from_former_run):
+        is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
+        if not (total.taken or self.from_former_run or is_worker):
             return
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}

@@ -218,10 +218,11 @@ def _site_data(one: SiteRecord) -> dict[str, Any]:
     data["ends"] = {str(end): count for end, count in one.ends.items()}
     data |= {name: has[name] for name in _NUMBERS if name in has}
     data |= {name: dict(has[name]) for name in _COUNTS if name in has}
-    for name in _LISTS.keys() & has.keys():
-        data[name] = [_fields(part) for part in has[name]]
-    for name in _PARTS.keys() & has.keys():
-        if has[name] is not None:
+    for name in _LISTS:
+        if name in has:
+            data[name] = [_fields(part) for part in has[name]]
+    for name in _PARTS:
+        if has.get(name) is not None:
             data[name] = _fields(has[name])
     return data
 

@@ -439,3 +439,33 @@ def test_a_job_on_redis_is_forgotten(robots, folder, redis_server):
     assert b"there is no job" in robots("job", f"{redis_server.url}#shops").stderr
     run = robots("job", str(folder), "forget")
     assert (run.returncode, b"delete its folder" in run.stderr) == (2, True)
+
+
+def test_a_byte_order_mark_before_the_first_line_is_skipped(robots, empty, tmp_path):
+    """As editors on Windows write it."""
+    (tmp_path / "urls").write_bytes(b"\xef\xbb\xbfhttps://a.example/\n")
+    run = robots("job", empty, "add", "urls")
+    assert (run.returncode, run.stdout) == (0, b"1 request added\n"), run.stderr
+
+
+def test_lost_requests_are_added_though_the_job_has_seen_them(robots, empty, tmp_path):
+    """Each once for each time that its file is added; a link to them is filtered."""
+    url = "https://a.example/1"
+    lost = {"url": url, "method": "GET", "end": "no_answer", "reason": "timed out"}
+    (tmp_path / "seen").write_text(f"{url}\n")
+    (tmp_path / "lost").write_text(2 * f"{json.dumps(lost)}\n")
+    for _ in range(2):
+        run = robots("job", empty, "add", "lost")
+        assert run.stdout == b"1 request added\n", run.stderr
+    assert robots("job", empty, "add", "seen").stdout == b"0 requests added\n"
+    exported = robots("job", empty, "--export").stdout.splitlines()
+    assert [json.loads(one)["url"] for one in exported] == [url, url]
+
+
+def test_a_job_in_a_folder_has_no_report_of_workers(robots, empty):
+    """The line names the setting that makes one; a job without workers has none."""
+    run = robots("job", empty, "--report")
+    if empty.startswith("redis"):
+        assert (run.returncode, b"has left a report" in run.stderr) == (1, True)
+    else:
+        assert (run.returncode, b"MANDELBOT_REPORT" in run.stderr) == (2, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from contextlib import closing
 
@@ -52,9 +53,10 @@ def count(result, what: str) -> int:
 
 @ensureDeferred
 async def test_the_account_of_each_worker_balances_and_names_what_is_lost(
-    webs, settings, redis_server
+    webs, settings, redis_server, caplog
 ):
     """Each counts what it has sent, whoever found the link; so does the report."""
+    caplog.set_level(logging.INFO)
     front = webs("127.0.0.1")
     others = [site(webs, 8, f"127.0.0.{number}") for number in (2, 3, 4)]
     front.pages["/"] = html(*(web.url + "/" for web in others), "/late")
@@ -70,11 +72,15 @@ async def test_the_account_of_each_worker_balances_and_names_what_is_lost(
         ends = {str(end): count(result, str(end)) for end in End}
         assert count(result, "taken_in") == sum(ends.values()), ends
         assert ends["left"] == 0
-        (verdict,) = result.logged("Finished after")
-        assert f" {ends['page']} page" in verdict
+        pages = f" s. {ends['page']} page"
+        (verdict,) = (
+            one
+            for one in caplog.messages
+            if one.startswith("Finished after") and pages in one
+        )
         assert ("failed (1 without an answer" in verdict) == (ends["no_answer"] == 1)
     assert sum(count(result, "lost") for result in results) == 1
-    made = reported(redis_server, "failures")
+    made = reported(redis_server, "links")
     pages = sum(count(result, "page") for result in results)
     assert made.data["total"]["pages"] == pages >= 28
     assert made.data["verdict"].endswith("1 request failed (1 without an answer).")
@@ -171,7 +177,7 @@ async def test_one_command_reports_on_the_whole_job(
     (line,) = (tmp_path / "night.lost.jsonl").read_text().splitlines()
     assert json.loads(line)["url"] == web.url + "/late"
     run = await robots("job", job, "add", "night.lost.jsonl")
-    assert b"0 requests added" in run.stdout  # the job has seen it
+    assert b"1 request added" in run.stdout
     run = await robots("job", job, "--report", "--format", "json")
     assert json.loads(run.stdout)["total"]["pages"] == 4
     run = await robots("job", job, "--report", "night.txt")

@@ -123,7 +123,18 @@ GOOD = json.loads(zlib.decompress(body_of(a_record())))
             b" " * (worker_report.MOST_BYTES + 1) + json.dumps(GOOD).encode()
         ),
     ],
-    ids=lambda body: f"{len(body)} bytes",
+    ids=[
+        "empty",
+        "raw",
+        "cut",
+        "list",
+        "short",
+        "new",
+        "time",
+        "site",
+        "rest",
+        "large",
+    ],
 )
 def test_what_is_no_report_is_an_error_and_costs_no_other(body):
     """The verb names it, and reports on the rest."""
