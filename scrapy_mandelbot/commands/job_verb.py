@@ -15,7 +15,7 @@ from mandelbot.cli.output import UnavailableError
 from mandelbot.formatting import without_credentials
 
 from scrapy_mandelbot.commands import stored_report
-from scrapy_mandelbot.fleet.server_job import open_stored_job
+from scrapy_mandelbot.fleet.server_job import open_job_at
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.outline import fingerprinter_of, read_outline
 from scrapy_mandelbot.report import crawl_report, job_report
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
-    from scrapy_mandelbot.job.stored_job import NewRequest, StoredJob, StoredOutline
+    from scrapy_mandelbot.job.opened_job import NewRequest, OpenedJob, StoredOutline
 
 _AT_ONCE = 500  # requests that are added at a time
 
@@ -35,7 +35,7 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
     place = opts.job
     site = opts.site or ""
     try:
-        with closing(open_stored_job(place)) as job:
+        with closing(open_job_at(place)) as job:
             if opts.export:
                 return _exported(job.outlines())
             if opts.report is not None:
@@ -65,7 +65,7 @@ def _tries(invocation: ProjectInvocation) -> int:
     return int(invocation.setting("pause_tries"))
 
 
-def _reported(job: StoredJob, file: str, invocation: ProjectInvocation) -> Result:
+def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:
     """Report on a whole job, to a file too if there is one."""
     path = Path(file)
     if file and path.suffix not in {".json", ".html"}:
@@ -100,7 +100,7 @@ def _exported(requests: Iterable[StoredOutline]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(job: StoredJob, lines: Iterable[str], settings: Settings) -> Result:
+def _added(job: OpenedJob, lines: Iterable[str], settings: Settings) -> Result:
     fingerprint, why_not = fingerprinter_of(settings)
     remarks = []
     if why_not:

@@ -20,7 +20,7 @@ from scrapy_mandelbot.store.contract import StoredPause
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
 
-    from scrapy_mandelbot.job.stored_job import JobContents
+    from scrapy_mandelbot.job.opened_job import JobContents
     from scrapy_mandelbot.store.contract import CachedRobots
 
 _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")

@@ -13,20 +13,20 @@ from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.job.site_states import read_handover, site_of_line
-from scrapy_mandelbot.job.stored_job import (
+from scrapy_mandelbot.job.opened_job import (
     JobContents,
     NewRequest,
-    StoredJob,
+    OpenedJob,
     StoredOutline,
 )
+from scrapy_mandelbot.job.outline import outline
+from scrapy_mandelbot.job.site_states import read_handover, site_of_line
 from scrapy_mandelbot.settings.values import is_job_server
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
 
-def open_stored_job(place: str) -> StoredJob:
+def open_job_at(place: str) -> OpenedJob:
     """Open a job by its folder, or by ``URL#NAME`` if it is on a server.
 
     StorageError: there is none. ImportError: the server's package is not installed.
@@ -35,7 +35,7 @@ def open_stored_job(place: str) -> StoredJob:
 
 
 class ServerJob:
-    """A :class:`~scrapy_mandelbot.job.stored_job.StoredJob` on a server."""
+    """A :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` on a server."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")

@@ -15,8 +15,8 @@ from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
 from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.job.stored_job import JobContents, NewRequest, StoredOutline
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -28,7 +28,7 @@ _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 
 class JobFolder:
-    """A :class:`~scrapy_mandelbot.job.stored_job.StoredJob` in a folder."""
+    """A :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` in a folder."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)

@@ -16,8 +16,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import fingerprint
 
 from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.opened_job import NewRequest
 from scrapy_mandelbot.job.requests import fingerprint_number
-from scrapy_mandelbot.job.stored_job import NewRequest
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings

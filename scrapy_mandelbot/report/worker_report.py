@@ -69,6 +69,8 @@ _NUMBERS = (
     *("turns", "turn_waits", "limit", "has_robots"),
 )
 _TALLY = ("taken", "pages", "others", "cached", "since")
+LEFT = frozenset((*_TALLY, *_NUMBERS, *_COUNTS, *_LISTS, *_PARTS, "ends"))
+"""Fields of a site's record that a report has."""
 NOT_LEFT = frozenset(
     {"site", "number", "is_watched", "failures", "gaps", "timeline", "_last_sent"}
     | {"first_seen", "first_errors", "first_timed", "timed"}

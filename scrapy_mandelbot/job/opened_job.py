@@ -57,7 +57,7 @@ class JobContents(NamedTuple):
     """The seconds left of a worker's lease, and how many sites it has."""
 
 
-class StoredJob(Protocol):
+class OpenedJob(Protocol):
     """A job in a folder or on a server. Calls raise StorageError where they fail."""
 
     @property
