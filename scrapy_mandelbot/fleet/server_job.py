@@ -77,13 +77,16 @@ class ServerJob:
                     job.push(one.line, one.place, one.body)
                 else:
                     job.push_new(*one[:4], None)
-            answer = self._server.exchange(job.next_exchange(0, ""))
+            added += len(batch)
+            while job.uncommitted:
+                answer = self._server.exchange(job.next_exchange(0, ""))
+                if answer.is_lost:
+                    raise StorageError(
+                        "Redis was away for too long: some lines are not added"
+                    )
+                job.take_answer(answer)
+                added -= answer.dropped
             self._server.leave(job.worker, job.token)
-            if answer.is_lost:
-                raise StorageError(
-                    "Redis was away for too long: some lines are not added"
-                )
-            added += len(batch) - answer.dropped
         return added
 
     def contents(self) -> JobContents:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds
+MOST_ENTRIES = 500  # of an exchange: Redis serves no other worker for some 10 ms
 _NUMBERS = 1 << 40  # that a worker can give to requests
 # in the order of a line, before and behind all that the server has numbered
 _NEWEST = 1 << 60

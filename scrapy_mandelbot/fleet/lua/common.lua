@@ -76,11 +76,15 @@ local function readable(site, version)
   return found
 end
 
-local function wait_for_worker(site, now)
+local function wait_in(which, site, now)
   local rest = tonumber(redis.call('HGET', key('rest'), site) or 0)
+  redis.call('ZADD', key(which), math.max(now, rest), site)
+end
+
+local function wait_for_worker(site, now)
   local first = redis.call('ZRANGE', key('q:' .. site), 0, 0, 'WITHSCORES')
   local is_last = not first[2] or first[2] == 'inf'
-  redis.call('ZADD', key(is_last and 'last' or 'due'), math.max(now, rest), site)
+  wait_in(is_last and 'last' or 'due', site, now)
 end
 
 -- Let a site that a worker had wait for another one; what it had claimed waits in its old place, and

@@ -255,7 +255,7 @@ local words = {
       redis.call('ZADD', key('q:' .. site), ARGV[i + 1], member)
       if not waits[site] and not owner(site) then
         waits[site] = true
-        if not redis.call('ZSCORE', key('due'), site) then wait_for_worker(site, now) end
+        if not redis.call('ZSCORE', key('due'), site) then wait_in('due', site, now) end  -- a new one is no last
       end
     end
     return i + 8
