@@ -36,10 +36,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import laws
-from simulated_queue import SiteAndQueue
+from simulated_queue import MeasuredSiteAndQueue, SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
-
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 
 _PROCESSOR = 0.001  # seconds a request
 _NETWORK = 0.01  # seconds, there and back
@@ -288,22 +286,10 @@ class Ramp(SiteAndQueue):
     lost = 0
 
 
-class Law(Ramp):
+class Law(MeasuredSiteAndQueue):
     """The package with ``MANDELBOT_CONCURRENCY = "measured"``."""
 
-    def most_at_once(self) -> int:
-        return self.site.concurrency.bound
-
-    def _note_full(self, now: float) -> None:
-        site = self.site
-        most = self.crawl.scenario.in_flight
-        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
-            return
-        if site.concurrency is ConcurrencyLimit.NONE:
-            if self._answered + self._in_flight < FIRST:
-                return
-            site.concurrency = ConcurrencyLimit(most)
-        site.concurrency.full(self._answered, now, most)
+    lost = 0
 
 
 LAWS: dict[str, Callable[..., Any]] = {

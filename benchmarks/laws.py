@@ -7,6 +7,7 @@ time for each. A server answers each request well or with a 503, half a latency 
 was sent. The laws:
 
 ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
+measured the same, with ``MANDELBOT_CONCURRENCY = "measured"``
 together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once
@@ -38,8 +39,13 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from simulated_queue import QueueOfNames, SiteAndQueue
-from simulated_scenarios import SCENARIOS, Scenario
+from simulated_queue import (
+    MeasuredSiteAndQueue,
+    QueueOfHosts,
+    QueueOfNames,
+    SiteAndQueue,
+)
+from simulated_scenarios import SCENARIOS, SILENCE, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +73,8 @@ class Result:
     """Dead pages that failed so: of a section that was given up no more than fifty are
     sent.
     """
+    half_at: float = 0.0
+    """When half of the pages that can be got had come."""
     last_good: float = 0.0
     ended: float = 0.0
     early: int = 0
@@ -221,7 +229,14 @@ class Crawl:
 
         def reaches() -> None:
             answer = self.server.answer(self.now, url)
-            self.at(self.now + latency / 2, lambda: comes_back(answer))
+            if answer == SILENCE:
+                self.at(self.now + scenario.timeout, times_out)
+            else:
+                self.at(self.now + latency / 2, lambda: comes_back(answer))
+
+        def times_out() -> None:
+            self._in_flight -= 1
+            self.law.timed_out(told, url)
 
         def comes_back(answer: float | None) -> None:
             self.server.left(self.now)
@@ -229,6 +244,8 @@ class Crawl:
             if answer is None:
                 if url not in self._got_again:
                     result.got += 1
+                    if 2 * result.got <= result.gettable:
+                        result.half_at = self.now
                     result.last_good = self.now
                     result.refused_by_then = result.refused
                 self.law.answered(told, url, self.now)
@@ -245,9 +262,18 @@ class Crawl:
 
 def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames:
     """The package's state of a site, with the simplest queue around it."""
+    if crawl.scenario.timeout:
+        return QueueOfHosts(crawl)
     if crawl.scenario.names > 1:
         return QueueOfNames(crawl, together=together)
     return SiteAndQueue(crawl)
+
+
+def measured(crawl: Crawl) -> SiteAndQueue | QueueOfNames:
+    """The same, and how many requests at once a site bears is found out."""
+    if crawl.scenario.names > 1:
+        return QueueOfNames(crawl, queue=MeasuredSiteAndQueue)
+    return MeasuredSiteAndQueue(crawl)
 
 
 class Stock:
@@ -299,6 +325,7 @@ class Fixed(Stock):
 
 LAWS: dict[str, Callable[..., Any]] = {
     "ours": ours,
+    "measured": measured,
     "together": partial(ours, together=True),
     "stock": Stock,
     "fixed": Fixed,

@@ -8,8 +8,10 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.answers.outcome import Failure
 from simulated_scenarios import CHALLENGE
 
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
@@ -20,7 +22,7 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
 )
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.in_flight import InFlight, Unresponsive
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -124,7 +126,7 @@ class SiteAndQueue:
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
-        self._note_full(now)
+        self._look_at_limit(flight, now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
 
@@ -132,13 +134,13 @@ class SiteAndQueue:
         """Return how many requests may be in flight."""
         return InFlight.AT_FIRST + self._answered
 
-    def _note_full(self, now: float) -> None:
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
 
-    def left(self, flight: Flight, _url: str, now: float) -> None:
+    def left(self, flight: Flight[Site], _url: str, now: float) -> None:
         self.site.sent(flight, now)
 
-    def answered(self, flight: Flight, url: str, now: float) -> None:
+    def answered(self, flight: Flight[Site], url: str, now: float) -> None:
         self._in_flight -= 1
         self._answered += 1
         quota = self.crawl.server.quota(now)
@@ -150,7 +152,7 @@ class SiteAndQueue:
         self._look_later(now)
 
     def refused(
-        self, flight: Flight, url: str, now: float, retry_after: float | None
+        self, flight: Flight[Site], url: str, now: float, retry_after: float | None
     ) -> None:
         page = url.encode()
         self._in_flight -= 1
@@ -173,7 +175,7 @@ class SiteAndQueue:
             self._put_back(url, is_new=True)
         self._look_later(now)
 
-    def _challenged(self, flight: Flight, url: str, now: float) -> None:
+    def _challenged(self, flight: Flight[Site], url: str, now: float) -> None:
         """Hand a challenge on, but that of a probe, which goes back."""
         section = self.site.faults.of(flight.request)
         is_probe = section is not None and section.is_probed_by(flight)
@@ -224,6 +226,25 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
+class MeasuredSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+
+    def most_at_once(self) -> int:
+        return self.site.concurrency.bound
+
+    def _look_at_limit(self, flight: Flight, now: float) -> None:
+        flight.at_once = self._in_flight
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
+
+
 class _OfOneName:
     """The part of a crawl that is of one name: a queue of its own, and the rest of the
     crawl.
@@ -246,9 +267,16 @@ class QueueOfNames:
     Args:
         crawl: which asks them.
         together: whether those share a pause that are refused together.
+        queue: of one site.
     """
 
-    def __init__(self, crawl: Crawl, *, together: bool = False) -> None:
+    def __init__(
+        self,
+        crawl: Crawl,
+        *,
+        together: bool = False,
+        queue: type[SiteAndQueue] = SiteAndQueue,
+    ) -> None:
         self._is_together = together
         self._pause: Pause | None = None
         self._refused_at: dict[str, float] = {}
@@ -257,7 +285,7 @@ class QueueOfNames:
         for url in crawl.queue:
             queues.setdefault(_name(url), []).append(url)
         self._parts = {name: _OfOneName(crawl, queue) for name, queue in queues.items()}
-        self._sites = {name: SiteAndQueue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
+        self._sites = {name: queue(part) for name, part in self._parts.items()}  # type: ignore[arg-type]
         self._order = list(self._parts)
         crawl.queue = self  # type: ignore[assignment]
 
@@ -287,16 +315,16 @@ class QueueOfNames:
         self._recheck()
         return flight
 
-    def left(self, flight: Flight, url: str, now: float) -> None:
+    def left(self, flight: Flight[Site], url: str, now: float) -> None:
         self._sites[_name(url)].left(flight, url, now)
 
-    def answered(self, flight: Flight, url: str, now: float) -> None:
+    def answered(self, flight: Flight[Site], url: str, now: float) -> None:
         self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
         self._recheck()
 
     def refused(
-        self, flight: Flight, url: str, now: float, retry_after: float | None
+        self, flight: Flight[Site], url: str, now: float, retry_after: float | None
     ) -> None:
         if self._is_together:
             self._share(_name(url), now)
@@ -325,6 +353,66 @@ class QueueOfNames:
         for one in self._sites.values():
             if one.site.pause is self._pause:
                 one.site.recheck()
+
+
+class QueueOfHosts(QueueOfNames):
+    """The sites of a broad crawl, some of which hang.
+
+    A host that has not answered yet gets one request at a time, as for its robots.txt;
+    all of its pages fail with that one.
+    """
+
+    def __init__(self, crawl: Crawl) -> None:
+        super().__init__(crawl)
+        self._crawl = crawl
+        self._unresponsive = Unresponsive(
+            crawl.scenario.in_flight, self._now, self._drop_none
+        )
+        self._first: set[str] = set()  # hosts whose first request is on its way
+
+    def _now(self) -> float:
+        return self._crawl.now
+
+    def _drop_none(self, _flight: Flight[Site]) -> bool:
+        return False
+
+    def due(self, now: float) -> float:
+        names = self._names_to_ask()
+        return min((self._sites[name].due(now) for name in names), default=inf)
+
+    def take(self, now: float) -> str | None:
+        names = self._names_to_ask()
+        for name in self._order:
+            if name in names and self._sites[name].due(now) <= now:
+                self._order.remove(name)
+                self._order.append(name)
+                return self._sites[name].take(now)
+        return None
+
+    def _names_to_ask(self) -> set[str]:
+        """Return the hosts of which a request may be handed out."""
+        waiting = {name for name, part in self._parts.items() if part.queue}
+        known = {name for name in waiting if self._sites[name].site.has_answered}
+        if waiting == known or self._unresponsive.are_enough():
+            return known
+        return waiting - self._first
+
+    def sent(self, url: str, now: float) -> Any:
+        flight = super().sent(url, now)
+        if not flight.site.has_answered:
+            self._unresponsive[flight] = None
+            self._first.add(_name(url))
+        return flight
+
+    def answered(self, flight: Flight[Site], url: str, now: float) -> None:
+        self._unresponsive.pop(flight, None)
+        self._first.discard(_name(url))
+        super().answered(flight, url, now)
+
+    def timed_out(self, flight: Flight[Site], url: str) -> None:
+        self._unresponsive.fail(flight, Failure.TIMED_OUT)
+        self._unresponsive.pop(flight, None)
+        self._parts[_name(url)].queue.clear()
 
 
 def _name(url: str) -> str:

@@ -22,6 +22,9 @@ NO_TIME = 0.0
 CHALLENGE = -1.0
 """An answer that has the mark of a challenge."""
 
+SILENCE = -2.0
+"""No answer: the connection hangs until the request times out."""
+
 
 class Server:
     """Answers everything well. ``now`` is when a request reaches it, in seconds."""
@@ -154,6 +157,16 @@ class Challenging(Server):
 
     def answer(self, _now: float, url: str) -> float | None:
         return CHALLENGE if self.is_dead(url) else None
+
+
+class Hanging(Server):
+    """Some hosts take connections and never answer."""
+
+    def __init__(self, hangs: Callable[[str], bool]) -> None:
+        self.is_dead = hangs
+
+    def answer(self, _now: float, url: str) -> float | None:
+        return SILENCE if self.is_dead(url) else None
 
 
 class AtOnce(Server):
@@ -298,6 +311,10 @@ class Scenario:
     """
     names: int = 1
     """Of the server, at one address; the URLs are of each by turns."""
+    timeout: float = 0.0
+    """Seconds after which a request without an answer fails, where each name is a host
+    that may hang; 0: all answer.
+    """
     most_seconds: float = 20_000.0
 
 
@@ -386,6 +403,28 @@ def named(
     """Return one address with so many names, and so many pages of each."""
     urls = [f"//n{name}/p{page}" for page in range(each) for name in range(names)]
     return Scenario(server, urls, names=names, in_flight=16)
+
+
+def hanging(hosts: int, good: int, pages: int) -> Scenario:
+    """Return a broad crawl: of so many hosts so many answer, for so many pages each.
+
+    The good ones are met evenly among the others.
+    """
+    are_good = {f"n{one * hosts // good}" for one in range(good)}
+    first = [f"//n{name}/p0" for name in range(hosts)]
+    others = [f"//{name}/p{page}" for page in range(1, pages) for name in are_good]
+
+    def hangs(url: str) -> bool:
+        return url.split("/")[2] not in are_good
+
+    return Scenario(
+        lambda _: Hanging(hangs),
+        [*first, *sorted(others)],
+        names=hosts,
+        in_flight=16,
+        latency=0.2,
+        timeout=10.0,
+    )
 
 
 def by_chance(share: float, one: random.Random) -> Server:
@@ -516,6 +555,10 @@ SCENARIOS: dict[str, Scenario] = {
     "111 dead, flat, 30/5": Scenario(
         lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)
     ),
+    # Few of the good ones that the limit refused are left among many dead.
+    "60 dead, flat, 40/5": Scenario(
+        lambda _: All(Dead(some(30, 90)), Bucket(40, 5)), flat(300)
+    ),
     "20 in 4 s, stated": Scenario(lambda _: StatedQuota(20, 4), flat(200), ideal=36),
     "500 challenged, path": Scenario(
         lambda _: Challenging(under("/dead/")), with_section(60, 500, 60)
@@ -546,6 +589,7 @@ SCENARIOS: dict[str, Scenario] = {
     "5 in any minute": quota(5, 60, 60, sliding=True),
     # One address with several names.
     "20 names, 60/min": named(lambda _: Bucket(1, 20), 20),
+    "300 of 400 hosts hang": hanging(400, 100, 50),
     "2 names, 30/5 each": named(lambda _: EachName(lambda _: Bucket(30, 5)), 300, 2),
 }
 

@@ -18,7 +18,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.survey import status
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import RobotsTxt
+    from mandelbot import RobotsTxt
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.status import CrawlStatus

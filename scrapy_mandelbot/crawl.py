@@ -1,4 +1,27 @@
-"""The one object per crawler that its components share."""
+"""The one object per crawler that its components share.
+
+Objects refer downwards; one that has to call up gets one narrow callback (in
+brackets)::
+
+    Crawl -> Clock, Config, Events, Agents, RobotsFetcher, Throttle
+
+    Throttle -> Sites -> Site -> pacer: Pacer -> Quota, Pace
+                              -> pause: Pause -> Backoff, RateControl -> LimitEstimator
+                              -> faults: Faults -> Section -> Pause
+             -> InFlight [ended] -> Flight -> Site, Reservation
+                                 -> SiteQueue; Scrapy makes two with a JOBDIR
+             -> Pauses -> Peers -> Store, Leases [update]
+                       -> HealthCheck [update]
+             -> Timers [update] <- Waiters [look]
+             -> Paces, SharedLimits
+
+    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of delayed requests
+
+``ParkingScheduler`` holds a third-party scheduler and a ``SiteQueue`` over
+``ParkedRequests`` in place of ``Storage``. ``Sites`` keeps a site while anything refers
+to it (requests in the queue or in flight, waiters, timers), beside the last 10,000 and
+the last 50,000 in trouble.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from mandelbot.robotstxt.paths import as_servers_read_it
+from mandelbot.robotstxt import as_servers_read_it
 from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
@@ -18,8 +41,9 @@ from scrapy.utils.project import inside_project, project_data_dir
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
+from scrapy_mandelbot.fetching.credentials import Credentials
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
+from scrapy_mandelbot.fetching.fetchers import Fetchers
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_sf
-from mandelbot.cli.invocation import Result
-from mandelbot.cli.output import UnavailableError, joined
-from mandelbot.cli.sources import errors_at, write_file
+from mandelbot.cli import Result, UnavailableError, errors_at, joined, write_file
 from mandelbot.formatting import shown
-from mandelbot.robotstxt.agents import product_tokens
+from mandelbot.robotstxt import product_tokens
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -46,7 +44,9 @@ except ImportError:
     raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
-    from mandelbot.cli.fetch import Fetched
+    from ipaddress import IPv4Network, IPv6Network
+
+    from mandelbot.cli import Fetched
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
 
@@ -135,7 +135,7 @@ def _left_of(text: str, invocation: ProjectInvocation) -> str:
     return ""
 
 
-def identity_check(invocation: ProjectInvocation) -> Result:
+def check_directory(invocation: ProjectInvocation) -> Result:
     """Check a directory as it is served."""
     url = invocation.opts.url
     if not urlsplit(url).path.strip("/"):
@@ -296,7 +296,7 @@ _OBEYS = "It obeys the Crawl-delay, Request-rate and Visit-time of your robots.t
 def identity_page(invocation: ProjectInvocation) -> Result:
     """Write the page about the robot for owners of sites, from the project's settings.
 
-    Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
+    Source: draft-illyes-webbotauth-cbcp-00 (21 April 2026), sections 2.2, 2.5 and 2.6.
     """
     agent = invocation.user_agent
     name = _named(agent)
@@ -313,10 +313,7 @@ def identity_page(invocation: ProjectInvocation) -> Result:
         "robots_txt_token": _named(token if isinstance(token, str) else token[0]),
         "purposes": list(invocation.setting("purposes")),
         "key_directory": invocation.setting("sign_agent"),
-        "addresses": {
-            "creationTime": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "prefixes": [{f"ipv{one.version}Prefix": str(one)} for one in networks],
-        },
+        "addresses": _addresses(networks),
     }
     sentences = {
         f"The pages are wanted for: {', '.join(about['purposes'])}.": about["purposes"],
@@ -351,6 +348,23 @@ def identity_page(invocation: ProjectInvocation) -> Result:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
         write_file(ranges, json.dumps(about["addresses"]))
     return Result(0, about, _left_of(page, invocation), remarks)
+
+
+def _addresses(networks: list[IPv4Network | IPv6Network]) -> dict[str, Any]:
+    """Return the list of a robot's networks.
+
+    Source: draft-illyes-webbotauth-jafar-00 (21 April 2026), "Top-Level Object
+    Definition": the token changes whenever the networks do.
+    """
+    prefixes = [{f"ipv{one.version}Prefix": str(one)} for one in networks]
+    token = sha256(json.dumps(prefixes).encode()).hexdigest()
+    now = datetime.now(timezone.utc)
+    return {
+        "formatVersion": "1.0",
+        "synctoken": token[:16],
+        "creationTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "prefixes": prefixes,
+    }
 
 
 def _named(agent: str) -> str:

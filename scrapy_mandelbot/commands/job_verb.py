@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mandelbot.cli.invocation import Result
-from mandelbot.cli.output import UnavailableError
+from mandelbot.cli import Result, UnavailableError
 from mandelbot.formatting import without_credentials
 
 from scrapy_mandelbot.commands import stored_report

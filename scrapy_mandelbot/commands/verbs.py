@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_interface
 from typing import TYPE_CHECKING
 
-from mandelbot.cli import verbs as library
-from mandelbot.cli.verbs import OUTPUT, Verb, argument, flag, many
+from mandelbot import cli
+from mandelbot.cli import OUTPUT, Verb, argument, flag, many
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +26,7 @@ def _wrong_use_of_job(opts: Namespace) -> str:
 
 
 VERBS = {
-    **library.VERBS,
+    **cli.VERBS,
     "cache": Verb(
         "scrapy_mandelbot.commands.project_verbs:look_at_copies",
         "list, show or drop the cached robots.txt files of the project",
@@ -70,10 +70,12 @@ VERBS = {
     ),
     "identity": Verb(
         {
-            word: f"scrapy_mandelbot.commands.identity_verb:identity_{word}"
-            for word in ("new", "directory", "check", "page")
+            "new": "scrapy_mandelbot.commands.identity_verb:identity_new",
+            "directory": "scrapy_mandelbot.commands.identity_verb:identity_directory",
+            "check": "scrapy_mandelbot.commands.practices:identity_check",
+            "page": "scrapy_mandelbot.commands.identity_verb:identity_page",
         },
-        "make the key, the key directory and the page of a robot",
+        "make a robot's key, key directory and page; check the project",
         {
             "new": (argument("key", metavar="KEY"),),
             "directory": (
@@ -86,7 +88,7 @@ VERBS = {
                 ),
                 OUTPUT,
             ),
-            "check": (argument("url", metavar="URL"),),
+            "check": (argument("url", nargs="?", metavar="URL"),),
             "page": (
                 OUTPUT,
                 many(
@@ -97,8 +99,8 @@ VERBS = {
                 ),
             ),
         },
-        "0: done; 1: a directory has warnings; 3: errors",
-        ("new robot.pem", "directory robot.pem --host example.com"),
+        "0: done; 1: a practice is not kept, or a directory has warnings; 3: errors",
+        ("check", "directory robot.pem --host example.com"),
     ),
     "settings": Verb(
         "scrapy_mandelbot.commands.project_verbs:show_settings",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers.failures import failure_of
-from mandelbot.answers.meaning import (
+from mandelbot.answers import (
     GOES_BACK,
     NOTHING,
     Kind,
     ResponseMeaning,
+    failure_of,
     meaning_of,
 )
 from mandelbot.preferences import MARKED_STATUSES
@@ -72,14 +72,16 @@ class PauseMiddleware:
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        # the spider handles them
-        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
-        self._are_all_handled = are_all
-        self._spiders = frozenset(range(1_000) if are_all else handled)
+        self._spiders = frozenset(handled)  # the spider handles them
+        self._are_all_handled = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
+        if self._are_all_handled:
+            self._spiders = frozenset(range(1_000))
         # Neither terms nor the project's function make a refusal of these.
-        marked = MARKED_STATUSES.difference(self._spiders)
-        self._successes = frozenset(() if self._is_read else _SUCCESSES) - marked
+        self._successes = frozenset(_SUCCESSES) - MARKED_STATUSES.difference(
+            self._spiders
+        )
         if self._is_read:
+            self._successes = frozenset()
             self._refusals.load()
         self._is_subscribed = False
         if engine.has_delays(crawler):
@@ -117,7 +119,7 @@ class PauseMiddleware:
                 self._flight(request) or self._throttle.flight_of(request), response
             )
 
-    def _hear(self, flight: Flight, response: Response) -> None:
+    def _hear(self, flight: Flight[Site], response: Response) -> None:
         """Report to its site what a response means: once for each response."""
         request: Request = flight.request
         meaning = self._meaning_of(request, response)
@@ -145,14 +147,18 @@ class PauseMiddleware:
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
         """Return what a response means to the project, its spider and the request."""
         status = response.status
-        is_own = is_of_the_package(request)
         meaning = meaning_of(
-            status, response.headers, self._statuses, self._crawl.now(), is_own=is_own
+            status,
+            response.headers,
+            self._statuses,
+            self._crawl.now(),
+            is_own=is_of_the_package(request),
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            is_error = status >= HTTPStatus.BAD_REQUEST
-            meaning = ResponseMeaning(Kind.ERROR) if is_error else NOTHING
+            meaning = NOTHING
+            if status >= HTTPStatus.BAD_REQUEST:
+                meaning = ResponseMeaning(Kind.ERROR)
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -182,7 +188,7 @@ class PauseMiddleware:
         return await self._wait_for_turn(flight, request)
 
     async def _wait_for_turn(
-        self, flight: Flight, request: Request
+        self, flight: Flight[Site], request: Request
     ) -> Request | Response | None:
         """Return None once the request may be sent, else what ends its way."""
         throttle = self._throttle
@@ -236,8 +242,11 @@ class PauseMiddleware:
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
         flight.meaning = None
-        is_refused = meaning is not None and meaning.kind is Kind.NOT_NOW
-        if is_refused and ASKS_AGAIN not in meta:
+        if (
+            meaning is not None
+            and meaning.kind is Kind.NOT_NOW
+            and ASKS_AGAIN not in meta
+        ):
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
             is_cached = "cached" in response.flags
@@ -246,16 +255,17 @@ class PauseMiddleware:
         return response
 
     async def _send_again(
-        self, flight: Flight, response: Response
+        self, flight: Flight[Site], response: Response
     ) -> Request | Response:
         """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
-        is_safe = request.method in SAFE_METHODS
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
-        if flight.is_refused_alone or not (
-            is_safe or may_repeat(self.crawler, flight, response.status)
+        if flight.is_refused_alone:
+            return self._hand_on(flight, response)
+        if request.method not in SAFE_METHODS and not may_repeat(
+            self.crawler, flight, response.status
         ):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
@@ -269,7 +279,7 @@ class PauseMiddleware:
         return self._hand_on(flight, response)
 
     def _own(
-        self, flight: Flight | None, request: Request, response: Response
+        self, flight: Flight[Site] | None, request: Request, response: Response
     ) -> Response:
         """Pass on the response to a request of the package's own; it is no page."""
         self._limits.response_downloaded(response, request)
@@ -287,7 +297,7 @@ class PauseMiddleware:
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
         return sent_back or self._limits.second_request(request, exception)
 
-    def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
+    def _sent_back(self, flight: Flight[Site], exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""
         throttle = self._throttle
         request: Request = flight.request
@@ -315,10 +325,11 @@ class PauseMiddleware:
                 return None
             throttle.pauses.refused(flight, f"{failure.value} for {request}")
             # Enough tries: RetryMiddleware decides now.
-            is_enough = flight.is_refused_alone or not may_repeat(
-                self.crawler, flight, exception
-            )
-            if is_enough or ASKS_AGAIN in request.meta:
+            if (
+                flight.is_refused_alone
+                or ASKS_AGAIN in request.meta
+                or not may_repeat(self.crawler, flight, exception)
+            ):
                 throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.release(flight)
@@ -353,7 +364,7 @@ class PauseMiddleware:
             return True
         return is_spiders and bool(meta.get("handle_httpstatus_all"))
 
-    def _hand_on(self, flight: Flight, response: Response) -> Response:
+    def _hand_on(self, flight: Flight[Site], response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
@@ -365,7 +376,7 @@ class PauseMiddleware:
         return response
 
 
-def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
+def not_sent(crawl: Crawl, flight: Flight[Site]) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.meaning = NOTHING  # it is not sent back
     site = flight.site
@@ -393,7 +404,9 @@ def may_retry(crawler: Crawler, request: Request) -> bool:
     return times > 0
 
 
-def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
+def may_repeat(
+    crawler: Crawler, flight: Flight[Site], refusal: int | Exception
+) -> bool:
     """Return whether to send a refused request again.
 
     An unsafe one only if Scrapy would.
@@ -408,14 +421,19 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
 
 
 def _would_retry(
-    retry: RetryMiddleware, crawler: Crawler, flight: Flight, refusal: int | Exception
+    retry: RetryMiddleware,
+    crawler: Crawler,
+    flight: Flight[Site],
+    refusal: int | Exception,
 ) -> bool:
     """Return whether RetryMiddleware would send the request again."""
     request: Request = flight.request
     if request.meta.get("dont_retry"):
         return False
-    is_error = isinstance(refusal, retry.exceptions_to_retry)
-    if not is_error and refusal not in retry.retry_http_codes:
+    if (
+        not isinstance(refusal, retry.exceptions_to_retry)
+        and refusal not in retry.retry_http_codes
+    ):
         return False
     fingerprint = crawler.request_fingerprinter.fingerprint(request)
     most = request.meta.get("max_retry_times", retry.max_retry_times)
@@ -439,13 +457,13 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
         logger.exception("Failed to store the cookies of %s", response)
 
 
-def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
+def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
+    from mandelbot.answers import quota_of  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site
-    quota = retry_after.quota_of(response.headers.get, now)
+    quota = quota_of(response.headers.get, now)
     if quota is None:
         return
     left, named = quota
@@ -464,15 +482,14 @@ def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 
-def fate_of(crawl: Crawl, flight: Flight) -> End:
+def fate_of(crawl: Crawl, flight: Flight[Site]) -> End:
     """Return how a request ends that is not sent again."""
     throttle = crawl.throttle
     site = flight.site
     if flight.is_refused_alone:
         return End.URL
     if throttle.has_given_up(flight):
-        is_site = site.pause.is_given_up or site.faults.of(flight.request) is None
-        if is_site:
+        if site.pause.is_given_up or site.faults.of(flight.request) is None:
             return End.SITE
         return End.SECTION
     if crawl.is_closing:

@@ -11,8 +11,7 @@ from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers.content_codings import UnreadableBodyError, unpack
-from mandelbot.answers.meaning import Kind, ResponseMeaning
+from mandelbot.answers import Kind, ResponseMeaning, UnreadableBodyError, unpack
 from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
 
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 _LONGEST = 100  # characters of a problem's type, and of its title
@@ -46,7 +46,7 @@ class Refusals:
     # Challenges.
 
     def is_bot_block(
-        self, flight: Flight, response: Response, meaning: ResponseMeaning
+        self, flight: Flight[Site], response: Response, meaning: ResponseMeaning
     ) -> bool:
         """Note a challenge, a price or a bare 403.
 
@@ -104,11 +104,9 @@ class Refusals:
             seconds = -1.0
             problem = repr(error)
         if not 0 <= seconds < inf:
-            emit = (
-                self._crawl.events.count
-                if self._has_failed
-                else self._crawl.events.emit
-            )
+            emit = self._crawl.events.emit
+            if self._has_failed:
+                emit = self._crawl.events.count
             self._has_failed = True
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None

@@ -10,11 +10,11 @@ from weakref import ref
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers.meaning import NOTHING
-from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot import Failure, OutcomeKind
+from mandelbot.answers import NOTHING
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt.paths import as_servers_read_it
+from mandelbot.robotstxt import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -115,7 +115,7 @@ class RobotsTxtMiddleware:
             await self._crawl.clock.share.run(steps)
 
     async def _find_out(
-        self, flight: Flight, request: Request
+        self, flight: Flight[Site], request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
         """Return the rules of the request's site, or a result of `process_request`."""
         throttle = self._crawl.throttle
@@ -158,13 +158,13 @@ class RobotsTxtMiddleware:
         if fetcher is self._crawl.fetcher:
             site.rules = ref(rules)
 
-    def _not_sent(self, flight: Flight, rules: SiteRules | None) -> BaseException:
+    def _not_sent(self, flight: Flight[Site], rules: SiteRules | None) -> BaseException:
         """Return the error of a request that has waited in vain."""
         if rules is None or rules.outcome.wait is None:
             return not_sent(self._crawl, flight)
         return rules.error_anew()  # the host has never answered
 
-    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
+    def _refuses(self, flight: Flight[Site], rules: SiteRules) -> bool:
         """Report that a site's rules are unknown.
 
         Returns whether they are requested again.
@@ -261,8 +261,7 @@ class RobotsTxtMiddleware:
         commands.
         """
         url = urlparse_cached(request)
-        is_file = url.path == "/robots.txt" and not url.query
-        if not is_file or request.method != "GET":
+        if url.path != "/robots.txt" or url.query or request.method != "GET":
             return None
         if self._crawl.is_for_a_person(request):
             return None

@@ -83,6 +83,10 @@ CONCURRENCY_LOWERED = Event(
     " as long",
     stats=("mandelbot/concurrency/lowered",),
 )
+CONNECTIONS_LIMITED = Event(
+    "Limited %(site)s to %(at_once)s at once: it refuses those above that number",
+    stats=("mandelbot/concurrency/lowered",),
+)
 CONCURRENCY_RAISED = Event("%(site)s bears %(at_once)s at once again")
 RETRY_AFTER_UNREADABLE = _warning(
     "Ignored an invalid Retry-After of %(site)s: %(value)s",

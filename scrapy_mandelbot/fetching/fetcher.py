@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
-from mandelbot.answers.failures import without_traceback
-from mandelbot.answers.outcome import Failure, Outcome, OutcomeKind, Trouble
+from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
+from mandelbot.answers import Trouble, without_traceback
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt import RobotsTxt
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -55,8 +54,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
-    from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415
+    from mandelbot.answers import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.sitemaps import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
@@ -71,6 +70,7 @@ _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that could not be asked
+_WITHOUT_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
 # Parsed rules stay in memory as long as they fit. Those of more sites are parsed again
@@ -210,8 +210,8 @@ class RobotsFetcher:
         else:
             rules = await self._files.once(
                 site,
-                lambda: self._fetch_or_wait(
-                    site, request, copy, has_answered=has_answered
+                partial(
+                    self._fetch_or_wait, site, request, copy, has_answered=has_answered
                 ),
                 _are_for_all,
             )
@@ -454,10 +454,7 @@ class RobotsFetcher:
     ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()
-        if (
-            outcome.kind is OutcomeKind.UNAVAILABLE
-            or outcome.kind is OutcomeKind.FAILED
-        ):
+        if outcome.kind in _WITHOUT_RULES:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response

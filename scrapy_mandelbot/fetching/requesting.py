@@ -13,19 +13,21 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
-from mandelbot.answers.meaning import NOTHING, meaning_of
-from mandelbot.answers.outcome import (
+from mandelbot import Answer, Failure, Outcome
+from mandelbot.answers import (
+    NOTHING,
     SILENT,
-    Answer,
-    Failure,
-    Outcome,
     SiteKnowledge,
     Trouble,
+    TruncatedError,
+    error_text,
+    failure_at,
+    has_begun,
+    meaning_of,
     whole_lines,
 )
 from mandelbot.origins import robots_url, site_of
-from mandelbot.robotstxt.agents import header_text
+from mandelbot.robotstxt import header_text
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -199,7 +201,7 @@ class SiteFiles:
             if not location:
                 fetched = self._fetched(url, response, download)
                 return fetched._replace(has_credentials=has_credentials)
-            from mandelbot.sitemaps.urls import http_url  # noqa: PLC0415 -- few
+            from mandelbot.sitemaps import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
             target = None
@@ -341,24 +343,25 @@ class RobotsRequester:
             trouble.uncount()
         else:
             trouble.uncounted = 0
-        is_half = answer.broken_off and answer.status is None
-        if is_half and trouble.may_be_whole:
+        if answer.broken_off and answer.status is None and trouble.may_be_whole:
             status = await self.files.status(fetched.url, request)
             if status is not None:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
-        is_there = has_answered or trouble.has_answered
         known = SiteKnowledge(
             times=trouble.times,
             times_apart=trouble.times_apart,
-            has_answered=is_there,
+            has_answered=has_answered or trouble.has_answered,
             uncounted=trouble.uncounted,
         )
         if copy is not None:
             age = self._now() - copy.fetched_at
             known = known._replace(copy_status=copy.status, copy_age=age)
-        is_odd = not is_good and policy.may_be_misreported(answer, known)
-        if is_odd and answer.status is not None:
+        if (
+            not is_good
+            and answer.status is not None
+            and policy.may_be_misreported(answer, known)
+        ):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
         outcome = policy.outcome_of(answer, known)
@@ -387,8 +390,9 @@ class RobotsRequester:
                 events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status
             )
             front = await self.files.status(site + "/", request)
-            is_well = front is not None and front < HTTPStatus.BAD_REQUEST
-            missing = await self.files.status(key, request) if is_well else None
+            missing = None
+            if front is not None and front < HTTPStatus.BAD_REQUEST:
+                missing = await self.files.status(key, request)
             found = CachedRobots(b"", missing or 0, now, key)
             self._store.put_copy(key, found)
         return found.status == status
@@ -402,10 +406,12 @@ class RobotsRequester:
         status = answer.status
         reason = outcome.reason
         case = outcome.case
-        # A host that never answered is reported after the last of its tries.
-        is_misspelt = failure is Failure.NO_SUCH_HOST and outcome.wait is None
-        is_odd = is_misspelt or failure is Failure.OTHER
-        level = logging.WARNING if is_odd or case == "misreported_5xx" else None
+        level = None
+        if failure is Failure.OTHER or case == "misreported_5xx":
+            level = logging.WARNING
+        elif failure is Failure.NO_SUCH_HOST and outcome.wait is None:
+            # A host that never answered is reported after the last of its tries.
+            level = logging.WARNING
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
         emit = self._events.emit
         emit(

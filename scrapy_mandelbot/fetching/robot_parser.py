@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mandelbot.robotstxt import RobotsTxt
-from mandelbot.robotstxt.agents import header_text
+from mandelbot import RobotsTxt
+from mandelbot.robotstxt import header_text
 from scrapy.robotstxt import RobotParser
 
 from scrapy_mandelbot.settings.config import read_setting
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import Verdict
+    from mandelbot import Verdict
     from scrapy.crawler import Crawler
 
     # typing.Self requires Python 3.11

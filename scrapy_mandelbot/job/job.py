@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy.signals
-from mandelbot.formatting import clock_time, counted
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -29,6 +29,7 @@ from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.job.unacked import exception_of
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

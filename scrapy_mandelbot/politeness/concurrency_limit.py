@@ -29,7 +29,7 @@ pauses and the rate after them are the business of ``pause.py`` and ``rate_contr
 
 Sources: Little, "A proof for the queuing formula L = λW" (1961); RFC 5681, section 3.1
 (slow start); RFC 9406 (leaving it early); PCC (Dong 2015: trials of rates by their
-utility); draft-illyes-webbotauth-cbcp, which asks crawlers to heed response times.
+utility); draft-illyes-webbotauth-cbcp-00, which asks crawlers to heed response times.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from __future__ import annotations
 from enum import Enum
 from math import ceil, log, sqrt
 from typing import ClassVar, NamedTuple
+
+from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
 
 FIRST = 8
 """Requests at once before anything is known of a site; fewer if the project says so."""
@@ -59,7 +61,9 @@ _IN_FAVOUR = 1.5  # evidence for the greater number: two clear comparisons
 _IN_FAVOUR_OF_MORE = 0.5  # the same where more are tried: one comparison
 _AGAINST = -1.5  # evidence for the smaller number: two clear comparisons
 _BENEFIT_OF_DOUBT = 0.1  # of each comparison, for the greater number
+_TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
+_WELL_REST = 8  # the same where the first answers came together
 _LONGEST_REST = 32
 _HALVED = log(2.0)  # a rate that fell so far is looked into at once
 _CHANGED = log(1.3)  # one that changed so far when the rest is over, or grew so far
@@ -93,11 +97,25 @@ class Comparison(NamedTuple):
 class _Batches:
     """The pages a second at one number of requests in flight, in batches."""
 
-    __slots__ = ("answers", "began", "last", "seconds", "size", "until")
+    __slots__ = (
+        "answers",
+        "began",
+        "bound",
+        "half_at",
+        "last",
+        "seconds",
+        "size",
+        "until",
+        "whole_at",
+    )
 
     def __init__(self, bound: int, skipped_until: int) -> None:
+        self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
+        # When half of the first answers had come that were in flight, and when all.
+        self.half_at = -1.0
+        self.whole_at = -1.0
         self.until = skipped_until
         self.answers = 0  # of the batches so far
         self.seconds = 0.0  # of these
@@ -107,6 +125,21 @@ class _Batches:
     def rate(self) -> float:
         """Answers a second."""
         return self.answers / self.seconds
+
+    @property
+    def came_together(self) -> bool:
+        """Whether the first answers came as one: none waited for the other half."""
+        return self.whole_at - self.began <= _TOGETHER * (self.half_at - self.began)
+
+    def note_round_trip(self, answers: int, now: float) -> None:
+        """Note when half of the requests in flight at first have come, and when all."""
+        if self.began < 0.0:
+            return
+        came = answers - self.until + self.size
+        if self.half_at < 0.0 and 2 * came >= self.bound:
+            self.half_at = now
+        if self.whole_at < 0.0 and came >= self.bound:
+            self.whole_at = now
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
@@ -149,7 +182,6 @@ class ConcurrencyLimit:
 
     __slots__ = (
         "_enough",
-        "_full_at",
         "_is_low",
         "_measurement",
         "_more_was_last",
@@ -162,6 +194,9 @@ class ConcurrencyLimit:
         "_variance",
         "bound",
         "comparison",
+        "connections",
+        "full_at",
+        "look_at",
         "phase",
     )
 
@@ -174,6 +209,8 @@ class ConcurrencyLimit:
         self.phase = Phase.STARTING
         self.comparison: Comparison | None = None
         """Why the bound is no greater; None: nothing has been found."""
+        self.connections: ConnectionLimit | None = None
+        """What its refusals say of the number it serves; None: it has refused none."""
         self._reported = 0  # the bound that was news last; 0: the project's number
         self._trial: _Trial | None = None
         self._other = 0  # the number that `bound` is compared with, in a trial
@@ -185,7 +222,14 @@ class ConcurrencyLimit:
         self._enough = 0  # a number of which half was not enough
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
-        self._full_at = 0  # the answer at which the bound was last reached
+        self.full_at = 0
+        """The answers at which the bound was reached last."""
+        self.look_at = 0
+        """The answers from which on it has something to do when the bound is reached.
+
+        Before them, it is enough to note `full_at`, unless that is more than two bounds
+        of answers ago.
+        """
 
     def __repr__(self) -> str:
         return f"<{self.bound} at once, {self.phase.value}>"
@@ -200,26 +244,39 @@ class ConcurrencyLimit:
             now: seconds, of any clock that runs evenly.
             most: what the project allows, at least 1.
         """
+        allowed = most
+        if self.connections is not None:
+            most = int(min(most, self.connections.most))
         if self.bound > most:
             self._lower(most)
-        since = answers - self._full_at
-        self._full_at = answers
         measurement = self._measurement
-        if measurement.began >= 0.0 and since > 2 * self.bound:
-            self._held_back_by_something_else(answers)
-            measurement = self._measurement
-        if answers < measurement.until:
-            return False
+        if measurement.began >= 0.0 and answers - self.full_at > 2 * self.bound:
+            measurement = self._held_back_by_something_else(answers)
+        self.full_at = answers
+        is_news = False
+        if self.phase is Phase.STARTING:
+            measurement.note_round_trip(answers, now)
+        if answers >= measurement.until:
+            self._end_batch(measurement, answers, now, most)
+            is_news = self._is_news(allowed)
+        is_starting = self.phase is Phase.STARTING
+        self.look_at = 0 if is_starting else self._measurement.until
+        return is_news
+
+    def _end_batch(
+        self, measurement: _Batches, answers: int, now: float, most: int
+    ) -> None:
+        """Begin with a batch, or end it; judge, if it is the last one."""
         if measurement.began < 0.0:
             measurement.begin(answers, now)
-            return False
+            return
         difference = measurement.end_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             measurement.begin(answers, now)
-            return False
+            return
         else:
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
@@ -229,17 +286,27 @@ class ConcurrencyLimit:
             self._measurement.until = answers
         else:  # what was sent with the other number comes first
             self._measurement.until = answers + max(self.bound, self._other)
-        return self._is_news(most)
 
     def _is_news(self, most: int) -> bool:
         if self.phase is not Phase.RESTING:
             return False
-        is_lowered = self.comparison is not None and self.bound < most
-        found = self.bound if is_lowered else 0
+        found = self.bound if self.found(most) is not None else 0
         if found == self._reported:
             return False
         self._reported = found
         return True
+
+    def found(self, most: int) -> Comparison | int | None:
+        """Return why a site gets fewer requests at once than the project allows.
+
+        A comparison, or the number that it serves and refuses more; None: it gets
+        `most`, or nothing was found.
+        """
+        if self.bound >= most:
+            return None
+        if self.connections is not None and self.connections.most <= self.bound:
+            return self.bound
+        return self.comparison
 
     def _lower(self, most: int) -> None:
         """Follow a project's number that was lowered during the crawl."""
@@ -248,8 +315,31 @@ class ConcurrencyLimit:
         self.bound = most
         self._measure_anew()
 
-    def disturbed(self) -> None:
-        """Note a refusal: what comes in a second is no longer this number's doing."""
+    def served(self, at_once: int) -> None:
+        """Note a good answer of a site that has refused a request lately.
+
+        `at_once`: the requests in flight when it was sent, itself included.
+        """
+        if self.connections is not None and at_once:
+            self.connections.served(at_once)
+
+    def refused(self, at_once: int, *, begins_pause: bool) -> bool:
+        """Note a refusal: what comes in a second is no longer this number's doing.
+
+        Returns whether that number is why it was refused, and not the rate.
+        """
+        self._disturb()
+        if not at_once:
+            return False
+        if self.connections is None:
+            self.connections = ConnectionLimit()
+        self.connections.refused(at_once, begins_pause=begins_pause)
+        if self.bound > self.connections.most:
+            self._lower(int(self.connections.most))
+        self.look_at = 0
+        return at_once > self.connections.most
+
+    def _disturb(self) -> None:
         if self._trial is not None:
             both = (self.bound, self._other)
             self.bound = min(both) if self.phase is Phase.MORE else max(both)
@@ -266,6 +356,8 @@ class ConcurrencyLimit:
             return 1 if share >= _STARTING_SHARE else 2  # to be sure
         if self.phase is Phase.RESTING:
             return _LONG
+        if self._is_well_at_first(most):
+            return 1
         fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
         most = _MOST_BATCHES_UP if self.phase is Phase.MORE else _MOST_BATCHES
         return min(max(fewest, ceil(_NOISE * self._variance)), most)
@@ -276,12 +368,16 @@ class ConcurrencyLimit:
     def _measure_anew(self) -> None:
         self._measurement = _Batches(self.bound, 0)
 
-    def _held_back_by_something_else(self, answers: int) -> None:
-        """End a trial: the bound was not reached for long, so nothing was learned."""
+    def _held_back_by_something_else(self, answers: int) -> _Batches:
+        """End a trial: the bound was not reached for long, so nothing was learned.
+
+        Returns the measurement that begins anew.
+        """
         if self._trial is not None:
             self.bound = max(self.bound, self._other)
             self._go_to_rest()
         self._measurement = _Batches(self.bound, answers)
+        return self._measurement
 
     # Deciding.
 
@@ -305,10 +401,26 @@ class ConcurrencyLimit:
             self._other = self.bound
             self.bound = min(2 * self.bound, most)
             self._measure_anew()
-        elif self._is_too_noisy() or (self._reference and share >= _STARTED_WELL):
+        elif self._is_well_at_first(most):
+            self._rest = _WELL_REST
+            self._go_to_rest()
+        elif self._reference and share >= _STARTED_WELL:
+            self._enough = self.bound
+            self._go_to_rest()
+        elif self._is_too_noisy():
             self._go_to_rest()
         else:
             self._try_fewer(rate)
+
+    def _is_well_at_first(self, most: int) -> bool:
+        """Return whether the site's first answers show no queue, at most requests.
+
+        Fewer than FIRST are measured from their second round trip on, which shows
+        nothing; and they are a careful number.
+        """
+        if self._reference or self.phase is not Phase.STARTING or self.bound < most:
+            return False
+        return most < FIRST or self._measurement.came_together
 
     def _share_brought(self, rate: float) -> float:
         """Return what the last doubling brought of its share; 1 before the first."""
@@ -341,8 +453,9 @@ class ConcurrencyLimit:
             self._try_more(rate, most)
 
     def _is_fewer_next(self, most: int) -> bool:
-        """Return whether more were tried in vain, and half may still be enough."""
-        return self._more_was_last and self._enough != self.bound and self.bound < most
+        """Return whether half may be enough, and more are not: in vain, or at most."""
+        are_no_more = self._more_was_last or self.bound >= most
+        return are_no_more and self._enough != self.bound
 
     def _try_more(self, rate: float, most: int) -> None:
         self._more_was_last = True

@@ -53,7 +53,8 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
         yield f"{method} /"
         yield from (f"{method} {path}" for path in sections_of(url))
         return
-    begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
+    host = url.find("://") + 3 if "://" in url else 0
+    begin = url.find("/", host)
     if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
         return
     path = url[begin : begin + _LONGEST].partition("#")[0]
@@ -106,7 +107,7 @@ class Section:
             return now
         return self.pause.due(now)
 
-    def is_probed_by(self, flight: Flight) -> bool:
+    def is_probed_by(self, flight: Flight[Any]) -> bool:
         """Return whether this request shows whether its pause is over."""
         return self.pause is not None and self.pause.probe is flight
 
@@ -221,13 +222,13 @@ class Faults:
 
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section that is not known yet."""
-        is_known = left.section in self._sections
-        if not is_known and len(self._sections) < MOST_SECTIONS:
-            section = Section(left.section, self.good_at)
-            self._sections[left.section] = section
-            section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            section.is_reported = True
-            self._new_pause(section).restore(now, left)
+        if left.section in self._sections or len(self._sections) >= MOST_SECTIONS:
+            return
+        section = Section(left.section, self.good_at)
+        self._sections[left.section] = section
+        section.robots = left.reason.startswith(REFUSES_ROBOTS)
+        section.is_reported = True
+        self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that challenges robots or refuses them."""
@@ -235,13 +236,15 @@ class Faults:
         section.robots = True
         self.put_aside(section, refusal)
 
-    def let_pass(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Note that a request goes out: its section's probe, where one is due."""
         section = self.of(flight.request)
         if section is not None and section.pause is not None:
             section.pause.let_pass(flight, now)
 
-    def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
+    def answered(
+        self, flight: Flight[Any], fingerprint: bytes, now: float
+    ) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
         self._good += 1
         self.urls.pop(fingerprint, None)
@@ -298,14 +301,15 @@ class Faults:
 
     def _new_pause(self, section: Section) -> Pause:
         self.aside[section.path] = section
-        section.pause = Pause(
-            self._policy.of_robots if section.robots else self._policy.of_a_part
-        )
+        policy = self._policy.of_a_part
+        if section.robots:
+            policy = self._policy.of_robots
+        section.pause = Pause(policy)
         return section.pause
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Any],
         fingerprint: bytes,
         refusal: Refusal,
         section: Section | None,
@@ -335,7 +339,9 @@ class Faults:
             return False
         return self._share ** (one.times - 1) <= BY_CHANCE
 
-    def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
+    def probe_refused(
+        self, flight: Flight[Any], refusal: Refusal
+    ) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
         section = self.of(flight.request)
         if section is None or section.pause is None or not section.is_probed_by(flight):
@@ -374,7 +380,7 @@ class Faults:
         one.last_sent = tick
         return one
 
-    def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
+    def _suspect(self, flight: Flight[Any], fingerprint: bytes) -> None:
         for path in sections_of(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:

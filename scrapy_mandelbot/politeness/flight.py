@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
-    from mandelbot.answers.meaning import ResponseMeaning
-
-    from scrapy_mandelbot.politeness.site_state import Site
+    from mandelbot.answers import ResponseMeaning
 
 
 class Purpose(Enum):
@@ -36,16 +34,30 @@ class Reservation(NamedTuple):
     """One request is out, and others wait for its end."""
 
     purpose: Purpose
-    release: Callable[[Flight, float], bool]
+    release: Callable[[Flight[Any], float], bool]
     """Called once when the request has ended, with the time; returns whether others may
     go now.
     """
 
 
-class Flight:
+class Reserved(Protocol):
+    """What others wait for, as a request in flight sees it: its site."""
+
+    reserving: frozenset[Flight[Any]]
+    """The requests for whose end others wait, as they hold a reservation."""
+
+    def recheck(self) -> None:
+        """Decide anew whether anything holds its requests back."""
+
+
+_SiteT = TypeVar("_SiteT", bound=Reserved)
+
+
+class Flight(Generic[_SiteT]):
     """A request on its way to its site.
 
-    Class attributes hold what few requests change.
+    The pause, the pacer and the faults of a site take any flight: they do not look at
+    its site, which consists of them. Class attributes hold what few requests change.
     """
 
     fingerprint: bytes | None = None
@@ -77,18 +89,22 @@ class Flight:
     """How it ends, if no middleware sees its end."""
     slot = ""
     """The download slot through which it goes, where it is from the queue."""
+    at_once = 0
+    """The requests of its site in flight when it was handed out, itself included; 0:
+    they were not counted.
+    """
     dont_filter = False
     meta: Mapping[str, object] | None = None
     """Of the meta keys that the way out changes, those that it had in the queue."""
 
-    def __init__(self, request: Any, site: Site, tick: int = 0) -> None:
+    def __init__(self, request: Any, site: _SiteT, tick: int = 0) -> None:
         self.request = request
         self.site = site
         self.tick = tick
         """When it was handed out, in ticks of its site."""
 
     def reserve(
-        self, purpose: Purpose, release: Callable[[Flight, float], bool]
+        self, purpose: Purpose, release: Callable[[Flight[Any], float], bool]
     ) -> None:
         """Hold something until this request ends, however it ends."""
         self.reservations += (Reservation(purpose, release),)
@@ -102,12 +118,12 @@ class Flight:
         if not self.reservations:
             return False
         if len(self.reservations) == 1:
-            (only,) = self.reservations
-            if purposes and only.purpose not in purposes:
+            (reservation,) = self.reservations
+            if purposes and reservation.purpose not in purposes:
                 return False
             self.reservations = ()
             self.site.reserving -= {self}
-            return only.release(self, now)
+            return reservation.release(self, now)
         released = [
             one for one in self.reservations if not purposes or one.purpose in purposes
         ]

@@ -188,8 +188,8 @@ class LimitEstimator:
 
     def _g(self, number: int, peak: float) -> float:
         """Return how much better than chance this rate's bucket explains refusals."""
-        holds = peak / RATES[number]
-        if holds > _LONGEST:
+        seconds = peak / RATES[number]
+        if seconds > _LONGEST:
             return 0.0
         good_above, above, good, refused = self._counts(number, peak)
         if not above:
@@ -201,8 +201,8 @@ class LimitEstimator:
         )
         if above * (good + refused) < refused * (good_above + above):
             g = -g  # refusals are not commoner where it is full
-        if holds > _LONG:
-            return g - _SELDOM * log(holds / _LONG)
+        if seconds > _LONG:
+            return g - _SELDOM * log(seconds / _LONG)
         return g
 
 

@@ -22,9 +22,8 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import RobotsTxt
-    from mandelbot.robotstxt.robots_txt import Agent
-    from mandelbot.robotstxt.times import RequestRate, TimeWindow
+    from mandelbot import RobotsTxt
+    from mandelbot.robotstxt import Agent, RequestRate, TimeWindow
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
 _MINUTES = 1_440  # of a day
@@ -180,9 +179,13 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
     delay = robots.crawl_delay(agent)
     rates = robots.request_rates(agent)
     held = min(delay or 0.0, policy.longest)
+    window = 0.0
+    if policy.delay_is_window:
+        window = held
+        held = 0.0
     return Pace(
-        delay=0.0 if policy.delay_is_window else held,
-        window=held if policy.delay_is_window else 0.0,
+        delay=held,
+        window=window,
         rates=rates,
         visits=robots.visit_times(agent),
         by_fetch_time=policy.by_fetch_time and not rates and delay is None,
@@ -198,11 +201,11 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from mandelbot.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
+    from mandelbot.robotstxt import TIME_READERS  # noqa: PLC0415 -- where paced
 
     return sorted(
         number
-        for field, read in READERS.items()
+        for field, read in TIME_READERS.items()
         for number, value in robots.group_lines(field, agent)
         if (read(value) is not None) is are_readable
     )

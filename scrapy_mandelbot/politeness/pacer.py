@@ -6,7 +6,7 @@ At a crawl delay one request is in flight, and the time of the next one is known
 from __future__ import annotations
 
 from math import inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pace import Pace
@@ -31,7 +31,7 @@ class Quota:
         """Of this window as of its least answer, and of any window."""
         self.until = -inf
         """When there are more."""
-        self.flights: set[Flight] = set()
+        self.flights: set[Flight[Any]] = set()
         """Those whose answers have not said whether they count."""
 
     def due(self, now: float) -> float:
@@ -44,7 +44,7 @@ class Quota:
             return now
         return self.until
 
-    def answered(self, flight: Flight, left: int, wait: float, now: float) -> None:
+    def answered(self, flight: Flight[Any], left: int, wait: float, now: float) -> None:
         """Note what an answer says is left, and the seconds until there is more."""
         self.flights.discard(flight)
         until = now + wait
@@ -71,7 +71,7 @@ class Pacer:
     """Until when the pace need not be learnt."""
     resumes_at = _NEVER
     """No turn is before, as the previous run or another crawl has it."""
-    turn: Flight | None = None
+    turn: Flight[Any] | None = None
     """The request whose turn it is, or that was sent last."""
     wanted_since: float | None = None
     """Since when a request waits for the next turn."""
@@ -113,7 +113,7 @@ class Pacer:
             return self.pace.due(now, now, self._fetch_seconds)
         return now
 
-    def has_turn(self, flight: Flight, now: float) -> bool:
+    def has_turn(self, flight: Flight[Any], now: float) -> bool:
         """Return whether a request may be sent now."""
         if self.quota is not None and flight in self.quota.flights:
             return self.turn is flight or self._due_at_pace(now) <= now
@@ -134,7 +134,7 @@ class Pacer:
 
     # Requests.
 
-    def let_pass(self, flight: Flight) -> None:
+    def let_pass(self, flight: Flight[Any]) -> None:
         """Give the turn that is due to a request, if it has not got it."""
         quota = self.quota
         if quota is not None and flight not in quota.flights:
@@ -145,7 +145,9 @@ class Pacer:
             flight.is_sent = False
             flight.reserve(Purpose.TURN, self._turn_released)
 
-    def note_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
+    def note_quota(
+        self, flight: Flight[Any], left: int, wait: float, now: float
+    ) -> None:
         """Note how many requests are left, and the seconds until there are more."""
         self.quota = self.quota or Quota()
         self.quota.answered(flight, left, wait, now)
@@ -156,7 +158,7 @@ class Pacer:
             self._sent_at = now
             self._since = max(self._since, now + _LONGEST_WAY)
 
-    def ended(self, flight: Flight, now: float) -> None:
+    def ended(self, flight: Flight[Any], now: float) -> None:
         """Note that a request has its answer or gets none; it may have had no turn."""
         if not self.is_on:
             self._since = now  # it counts, should there be a pace
@@ -171,7 +173,7 @@ class Pacer:
             self._since = max(self._sent_at, now)
             self._sent_at = _NEVER
 
-    def _turn_released(self, flight: Flight, now: float) -> bool:
+    def _turn_released(self, flight: Flight[Any], now: float) -> bool:
         if self.turn is not flight:  # it was taken back, or given to another since
             return False
         self.turn = None
@@ -179,7 +181,7 @@ class Pacer:
             self._answered(now)
         return True
 
-    def _quota_released(self, flight: Flight, now: float) -> bool:
+    def _quota_released(self, flight: Flight[Any], now: float) -> bool:
         quota = self.quota
         if quota is None:
             return False

@@ -25,13 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
-
-from mandelbot.formatting import clock_time
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
 from scrapy_mandelbot.politeness.rate_control import RateControl
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -169,7 +168,7 @@ class Pause:
         self.reason = ""
         self.late_probes = 0
         """How many requests running were the probe, and took too long."""
-        self.probe: Flight | None = None
+        self.probe: Flight[Any] | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
         """How many are left, where it is given up."""
@@ -287,7 +286,7 @@ class Pause:
 
     # Requests.
 
-    def let_pass(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Let a request go: as the probe, if one is due."""
         if self.awaits_probe:
             self._take(Fact.SENT)
@@ -297,7 +296,7 @@ class Pause:
         elif self.state is PauseState.RECOVERING and self.rate_control is not None:
             self.rate_control.sent(now)
 
-    def answered(self, flight: Flight, now: float) -> PauseEffect | None:
+    def answered(self, flight: Flight[Any], now: float) -> PauseEffect | None:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
@@ -317,14 +316,13 @@ class Pause:
         if flight.sent_at < self.opened_at or rates is None:
             return None
         rates.good(flight.sent_at, now)
-        is_back = self.state is PauseState.RECOVERING and rates.answered(now)
-        if is_back:
+        if self.state is PauseState.RECOVERING and rates.answered(now):
             return self._take(Fact.RECOVERED)
         return None
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Any],
         refusal: Refusal,
         recent: Iterable[float] = (),
         *,
@@ -355,7 +353,7 @@ class Pause:
             return self._fail_finally(refusal)
         return self._fail(refusal, has_served=has_served)
 
-    def released(self, flight: Flight, now: float) -> bool:
+    def released(self, flight: Flight[Any], now: float) -> bool:
         """Let another request be the probe if this one was it and had no answer.
 
         Returns whether it was.
@@ -376,9 +374,10 @@ class Pause:
             self.since = refusal.now
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
             return self._take(Fact.REFUSED)
-        has_an_end = self.state is PauseState.PAUSED or self.final_attempts
-        if refusal.retry_after is None or not has_an_end:
+        if refusal.retry_after is None:
             return None
+        if self.state is not PauseState.PAUSED and not self.final_attempts:
+            return None  # it has no end
         before = self.until
         until = refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)

@@ -52,9 +52,10 @@ class Backoff:
         self.failed = 0
         self._repeats = False
         self.is_recalled = False
-        if self._remembered:
-            passed = max(0.0, now - self.resumed_at)
-            self._remembered *= 0.5 ** (passed / self._remembered)
+        if not self._remembered:
+            return None
+        passed = max(0.0, now - self.resumed_at)
+        self._remembered *= 0.5 ** (passed / self._remembered)
         if rate_control is not None and rate_control.mode is not Mode.RAMP:
             return None
         if not self._recall():

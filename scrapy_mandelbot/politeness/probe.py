@@ -77,13 +77,22 @@ def late_at(site: Site, pause: Pause) -> float:
     return pause.probe.sent_at + seconds * doubled
 
 
-def refused_longest_ago(
+def refused_least(
     site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
-    """Return which of these requests, all refused before, had best be the probe."""
-    urls = [site.faults.urls.get(fingerprint_of(request)) for request in requests]
-    sent = [-1 if one is None else one.last_sent for one in urls]
-    return sent.index(min(sent))
+    """Return which of these requests, all refused before, had best be the probe.
+
+    The one refused least often, by chance or by a limit: a dead page is refused each
+    time. Of several, the one refused longest ago.
+    """
+
+    def rank(number: int) -> tuple[int, int]:
+        one = site.faults.urls.get(fingerprint_of(requests[number]))
+        if one is None:
+            return 0, -1
+        return one.times, one.last_sent
+
+    return min(range(len(requests)), key=rank)
 
 
 def choose_probe(
@@ -137,4 +146,4 @@ def look_for_probe(
         most = len(taken)
     if not taken or check(site):
         return None, taken
-    return refused_longest_ago(site, taken, fingerprint_of), taken
+    return refused_least(site, taken, fingerprint_of), taken

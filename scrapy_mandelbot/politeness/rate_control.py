@@ -24,14 +24,13 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
-from mandelbot.formatting import duration, rate_text
-
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 from scrapy_mandelbot.politeness.slow_limit_estimator import (
     BELOW,
     CONCLUSIVE,
     SlowLimitEstimator,
 )
+from scrapy_mandelbot.time_text import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -278,8 +277,9 @@ class RateControl:
 
     def _is_chance(self, reading: Reading, *, is_short: bool) -> bool:
         """Return whether the pauses so far, and this short one, were chance."""
-        is_unlikely = reading.evidence < _IS_LIMIT
-        return is_short and is_unlikely and self._pauses > CONCLUSIVE
+        if not is_short or reading.evidence >= _IS_LIMIT:
+            return False
+        return self._pauses > CONCLUSIVE
 
     def _go_by_chance(self) -> None:
         self.mode = Mode.CHANCE

@@ -1,9 +1,32 @@
 """All that a crawl knows of one site: when a request may go, and what its answers mean.
 
-No I/O. Six constraints hold requests back, any of them alone: a manual hold, missing
-rules, a pause (``pause.py``), a suspect section or page (``faults.py``), a crawl delay
-and a quota (``pacer.py``). Here are the decisions that take two of them;
-`docs/design.rst` draws their states.
+Theory of operation. No I/O. Each of these constraints alone holds requests back:
+
+================  ==================================  ==============================
+constraint        state                               ends
+================  ==================================  ==============================
+manual hold       ``held_until``                      at its time, or as it is ended
+missing rules     ``scout``                           when the scout has ended
+pause             ``pause``: ``Pause``                at ``until``, for one probe
+suspect section   ``faults``: a ``Pause`` each        as a pause, for it alone
+crawl delay       ``pacer``: ``Pace``                 at the next turn
+quota             ``pacer``: ``Quota``                as a request ends, or a reset
+lease             ``Leases``, of the throttle         when this crawl has the lease
+================  ==================================  ==============================
+
+``Site.decide`` is the one decision over all of them but the lease.
+
+Where others wait for the end of one request, that request holds a ``Reservation`` with
+a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay) or ``QUOTA``.
+Every ending (a response, an exception, a request that returns to the queue, waits, or
+was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``, which
+releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as the
+scout continues with its own page. If a release lets others go, ``Throttle.update``
+wakes them.
+
+``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
+written to. Every method that changes a site ends in ``recheck()``, which alone sets
+``is_plain``: nothing holds requests back.
 """
 
 from __future__ import annotations
@@ -13,8 +36,6 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import clock_time
-
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import Faults
@@ -23,6 +44,7 @@ from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Section
@@ -86,9 +108,9 @@ class Site:
         self.ticks = 0
         """A number that grows with each request handed out, and with each good answer.
         """
-        self.scout: Flight | None = None
+        self.scout: Flight[Any] | None = None
         """The one request on its way while the site's rules are not known."""
-        self.reserving: frozenset[Flight] = _NONE
+        self.reserving: frozenset[Flight[Any]] = _NONE
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
@@ -134,7 +156,7 @@ class Site:
     # When may a request go?
 
     def decide(
-        self, now: float, flight: Flight | None = None, section: str = ""
+        self, now: float, flight: Flight[Any] | None = None, section: str = ""
     ) -> Decision:
         """Decide on a request: on the next of the queue, or on one that has left it.
 
@@ -171,7 +193,7 @@ class Site:
             return Decision(Wait.RULES, inf)
         return GO
 
-    def _decide_on_flight(self, now: float, flight: Flight) -> Decision:
+    def _decide_on_flight(self, now: float, flight: Flight[Any]) -> Decision:
         """Decide on a request that has left the queue or never was in it."""
         if flight.not_before > now:
             return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
@@ -183,7 +205,7 @@ class Site:
             return Decision(Wait.PAUSE, self.pause_due(now))
         return GO
 
-    def _is_late(self, now: float, flight: Flight) -> bool:
+    def _is_late(self, now: float, flight: Flight[Any]) -> bool:
         """Return whether the site was paused since the request was handed out."""
         # The queue takes back what it handed out, also if a probe may go now.
         if flight.is_from_queue or self.pause.due(now) > now:
@@ -212,7 +234,7 @@ class Site:
             return True
         return not self.pause.is_passable
 
-    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+    def is_given_up_for(self, flight: Flight[Any], fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.
 
         While final attempts are made: one that was refused in them, or twice before.
@@ -229,7 +251,7 @@ class Site:
             final_attempts = final_attempts or section.pause.final_attempts
         return final_attempts > 0 and self.faults.times(fingerprint) > 1
 
-    def _is_shut_for(self, flight: Flight) -> bool:
+    def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
         pause = self.pause
         if pause.is_open or pause.probe is flight:
@@ -239,7 +261,7 @@ class Site:
 
     # Requests come and go.
 
-    def handed_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def handed_out(self, flight: Flight[Any], now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
         self.ticks += 1
         flight.tick = self.ticks
@@ -259,7 +281,7 @@ class Site:
             self.pause.let_pass(flight, now)
         self.recheck()
 
-    def let_pass(self, flight: Flight, now: float) -> None:
+    def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Note that a request is about to leave: it takes its turn, if it had none."""
         if self.is_plain:
             return
@@ -269,7 +291,7 @@ class Site:
             self.pause.let_pass(flight, now)
             self.recheck()
 
-    def sent(self, flight: Flight, now: float) -> None:
+    def sent(self, flight: Flight[Any], now: float) -> None:
         """Note that a request leaves for the site."""
         flight.is_sent = True
         flight.sent_at = now
@@ -280,7 +302,7 @@ class Site:
             self.pause.rate_control.left(now)
         self.pacer.sent(now)
 
-    def ended(self, flight: Flight, now: float) -> bool:
+    def ended(self, flight: Flight[Any], now: float) -> bool:
         """Note that a request has its answer, or will get none.
 
         Returns whether others may go now.
@@ -297,14 +319,14 @@ class Site:
             self.recheck()
         return is_news
 
-    def _scout_released(self, flight: Flight, _now: float) -> bool:
-        is_it = self.scout is flight
-        if is_it:
-            self.scout = None
-        return is_it
+    def _scout_released(self, flight: Flight[Any], _now: float) -> bool:
+        if self.scout is not flight:
+            return False
+        self.scout = None
+        return True
 
     @property
-    def awaited(self) -> frozenset[Flight]:
+    def awaited(self) -> frozenset[Flight[Any]]:
         """The requests for whose end others wait, and the probe of a shared pause."""
         probe = self.pause.probe
         if probe is None:
@@ -314,7 +336,12 @@ class Site:
     # What it answers.
 
     def answered(
-        self, flight: Flight, now: float, fingerprint: bytes, *, is_page: bool = True
+        self,
+        flight: Flight[Any],
+        now: float,
+        fingerprint: bytes,
+        *,
+        is_page: bool = True,
     ) -> PauseEffect | None:
         """Note an answer that causes no pause.
 
@@ -336,6 +363,7 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
+        self.concurrency.served(flight.at_once)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
@@ -354,15 +382,13 @@ class Site:
         return effect
 
     def refused(
-        self, flight: Flight, fingerprint: bytes, refusal: Refusal
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
     ) -> PauseEffect | None:
         """Note that the site refused a request, by a pause status or by no answer."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
-        if self.concurrency is not ConcurrencyLimit.NONE:
-            self.concurrency.disturbed()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.
@@ -382,13 +408,26 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
+        if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+            self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
         self.recheck()
         return effect
 
+    def _note_refused(self, flight: Flight[Any], *, begins_pause: bool) -> None:
+        """Look whether the number of requests in flight is what the site refuses."""
+        if self.concurrency is ConcurrencyLimit.NONE:
+            self.concurrency = ConcurrencyLimit()
+        limit = self.concurrency
+        is_no_rate = limit.refused(flight.at_once, begins_pause=begins_pause)
+        rate_control = self.pause.rate_control
+        if is_no_rate and rate_control is not None:
+            rate_control.disregard((flight.sent_at,))
+            rate_control.forget_limit()
+
     def _refused_as_robot(
-        self, flight: Flight, page: bytes, refusal: Refusal
+        self, flight: Flight[Any], page: bytes, refusal: Refusal
     ) -> PauseEffect | None:
         """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
@@ -413,7 +452,7 @@ class Site:
         return section.pause.final_attempts > 0
 
     def is_silent(
-        self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
+        self, flight: Flight[Any], fingerprint: bytes, now: float, *, is_certain: bool
     ) -> bool:
         """Return whether a request without an answer means that the site is down.
 
@@ -533,8 +572,9 @@ class Site:
         if self.pause is not Pause.NONE:
             words.append(self.pause.as_text())
         if self.held_until > now:
-            is_endless = self.held_until == inf
-            end = "resumed" if is_endless else clock_time(self.held_until)
+            end = clock_time(self.held_until)
+            if self.held_until == inf:
+                end = "resumed"
             words.append(f"held until {end}")
         if self.scout is not None:
             words.append("its rules are being found out")

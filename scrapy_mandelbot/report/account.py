@@ -8,15 +8,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from mandelbot.answers.failures import failure_of
-from mandelbot.answers.outcome import Failure
-from mandelbot.formatting import (
-    clock_time,
-    counted,
-    duration,
-    shown,
-    without_credentials,
-)
+from mandelbot import Failure
+from mandelbot.answers import failure_of
+from mandelbot.formatting import counted, shown, without_credentials
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -25,6 +19,7 @@ from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
+from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
     from scrapy import Request

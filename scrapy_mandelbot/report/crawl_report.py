@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mandelbot.formatting import iso_time, shown
+from mandelbot.formatting import shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -30,6 +30,7 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
+from scrapy_mandelbot.time_text import iso_time
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -279,6 +280,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "turn_waits": _rounded(one.turn_waits),
         "pace": one.pace and {**_fields(one.pace), "came_every": one.came_every()},
         "limit": _rounded(one.limit),
+        "concurrency": _plain(one.concurrency),
         "gaps": _plain(one.gaps, ("count", "least", "median")),
         "retry_after": _plain(
             one.retry_after, ("asked", "longest", "kept", "broken", "soonest")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mandelbot.formatting import columns, counted, duration, iso_time, without_zone
+from mandelbot.formatting import columns, counted
 
 from scrapy_mandelbot.report import worker_report
 from scrapy_mandelbot.report.account import ends_text
@@ -19,6 +19,7 @@ from scrapy_mandelbot.report.site_record import (
     is_pause,
 )
 from scrapy_mandelbot.report.summary import summary
+from scrapy_mandelbot.time_text import duration, iso_time, without_zone
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.tally import End, Tally

@@ -61,6 +61,12 @@ METRICS = (
     Metric(
         "mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"
     ),
+    Metric(
+        "mandelbot.concurrency.limit",
+        "{request}",
+        "Requests at once that a site bears, where that was measured.",
+        "up-down",
+    ),
     Metric("mandelbot.pauses", "{pause}", "Pauses.", "counter"),
     Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
     Metric("mandelbot.turn.time", "s", "Time of waits for a crawl delay.", "counter"),
@@ -235,6 +241,9 @@ def _count_records(
         forbidden += one.is_forbidden
         cases.update(one.robots_seen)
         before = labels.before.get(one.site)
+        if before is not None and one.concurrency is not None:
+            at_once = one.concurrency.bound
+            put(("mandelbot.concurrency.limit",), one.site, at_once)
         for key, count in _counts(one, now):
             if before is None:
                 others[key] += count

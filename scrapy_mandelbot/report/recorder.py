@@ -19,6 +19,7 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import (
+    ConcurrencyRecord,
     PaceRecord,
     PauseRecord,
     RobotsRecord,
@@ -190,6 +191,15 @@ def _slower(one: SiteRecord, its: Values, _now: Now) -> None:
     one.limit = its["rate"]
 
 
+def _at_once(one: SiteRecord, its: Values, _now: Now) -> None:
+    times = float(its["times"]) if "times" in its else None
+    one.concurrency = ConcurrencyRecord(its["bound"], its["most"], times)
+
+
+def _all_at_once(one: SiteRecord, _its: Values, _now: Now) -> None:
+    one.concurrency = None
+
+
 def _sitemap_read(one: SiteRecord, its: Values, _now: Now) -> None:
     one.read_sitemap(its["entries"])
 
@@ -276,6 +286,9 @@ _WRITTEN: dict[Event, Write] = {
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
     events.SLOWER: _slower,
+    events.CONCURRENCY_LOWERED: _at_once,
+    events.CONNECTIONS_LIMITED: _at_once,
+    events.CONCURRENCY_RAISED: _all_at_once,
     events.FORBIDDEN: _forbidden,
     events.FORBIDDEN_UNEXPLAINED: _forbidden,
     events.SITEMAPS_DISCOVERED: _cited,

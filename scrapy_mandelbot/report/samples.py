@@ -169,6 +169,17 @@ class PaceRecord:
 
 
 @dataclass(slots=True)
+class ConcurrencyRecord:
+    """The requests at once that a site bears, as far as that was measured."""
+
+    bound: int
+    most: int
+    """What the project allows."""
+    times_as_long: float | None
+    """How many times as long an answer took with more; None: more are refused."""
+
+
+@dataclass(slots=True)
 class SitemapsRecord:
     """A site's sitemaps."""
 

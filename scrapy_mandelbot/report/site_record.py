@@ -15,8 +15,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from mandelbot.formatting import duration
-
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
@@ -28,9 +26,14 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
+from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
+    from scrapy_mandelbot.report.samples import (
+        ConcurrencyRecord,
+        PaceRecord,
+        UsageRecord,
+    )
 
 Sample = TypeVar("Sample")
 
@@ -118,6 +121,8 @@ class SiteRecord(Tally):
     pace: PaceRecord | None = None
     limit: float | None = None
     """The rate limit found, in requests a second."""
+    concurrency: ConcurrencyRecord | None = None
+    """The requests at once that it bears, if they are fewer than the project allows."""
     gaps: QuantileSketch | None = None
     """Seconds between requests: of a site with a delay, or where requests are recorded.
     """
@@ -456,12 +461,10 @@ class SiteRecord(Tally):
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
-        mine = (
-            one
-            for one in reversed(self.pauses)
-            if one.where == where and one.ended is None
-        )
-        return next(mine, None)
+        for one in reversed(self.pauses):
+            if one.where == where and one.ended is None:
+                return one
+        return None
 
     def _note_gap(self, now: float) -> float | None:
         last = self._last_sent

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.formatting import counted, moment, shown
+from mandelbot.formatting import counted, shown
 
+from scrapy_mandelbot.politeness.concurrency_limit import Phase
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause
@@ -94,6 +96,19 @@ def _rate(site: Site) -> str:
     return "" if recovery is None else recovery.as_text(0)[0]
 
 
+def _at_once(site: Site) -> str:
+    """Return how many requests a site gets at once, and what was found out of it."""
+    limit = site.concurrency
+    text = f"{limit.bound} at once"
+    if limit.phase is not Phase.RESTING:
+        return f"{text}, while it is found out whether it bears more"
+    found = limit.comparison
+    if found is None or found.bound != limit.bound:
+        return text
+    times = f"{found.times_as_long:.1f} times as long"
+    return f"{text}; with {found.other}, an answer took {times}"
+
+
 _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.GIVEN_UP: lambda site: site.pause.reason,
     Reason.PAUSED: _details_of_pause,
@@ -103,6 +118,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
+    Reason.AT_ONCE: _at_once,
     Reason.SLOT_FULL: lambda site: (
         site.tally.ignored_delay() or "its slot has no free transfer"
     ),

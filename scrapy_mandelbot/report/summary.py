@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import scrapy.signals
-from mandelbot.formatting import columns, counted, moment, rate_text, shown
+from mandelbot.formatting import columns, counted, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -20,6 +20,7 @@ from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import moment, rate_text
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -170,12 +171,22 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         pauses,
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
-        None if one.limit is None else rate_text(one.limit),
+        _limit(one),
         _obeyed(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
         state if one.site and state != "well" else None,
     )
+
+
+def _limit(one: SiteRecord) -> str | None:
+    """Return the limits of a site that were found; None: there are none."""
+    limits = []
+    if one.limit is not None:
+        limits.append(rate_text(one.limit))
+    if one.concurrency is not None:
+        limits.append(f"{one.concurrency.bound} of {one.concurrency.most} at once")
+    return ", ".join(limits) or None
 
 
 def _obeyed(one: SiteRecord) -> str | None:

@@ -9,12 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import moment
-
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held
 from scrapy_mandelbot.report.status import SHUT, CrawlStatus, Reason, SiteStatus
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _PLACES = {reason: place for place, reason in enumerate(Reason)}
+_AT_ONCE = Why(Reason.AT_ONCE, None)
 _SLOT_FULL = Why(Reason.SLOT_FULL, None)
 _ASKED = Why(Reason.ASKED, None)
 _NEXT = Why(Reason.NEXT, None)
@@ -89,6 +89,8 @@ class Survey:
         return SiteSnapshot(site, why, waiting, under_way)
 
     def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
+        if waiting and self._has_enough(site, under_way):
+            return _AT_ONCE
         if waiting and self._is_full(site):
             return _SLOT_FULL
         return _ASKED if under_way else _NEXT
@@ -122,6 +124,13 @@ class Survey:
         if section.due(self._now) > self._now:
             return True
         return section.is_over() and self._throttle.keeps_given_up
+
+    def _has_enough(self, site: Site, under_way: int) -> bool:
+        """Return whether a site has as many requests in flight as it bears."""
+        if not self._throttle.in_flight.finds_limits:
+            return False
+        bound = site.concurrency.bound
+        return bound <= under_way and not self._is_full(site)
 
     def _is_full(self, site: Site) -> bool:
         in_flight = self._throttle.in_flight

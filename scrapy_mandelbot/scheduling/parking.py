@@ -93,12 +93,10 @@ class ParkingScheduler(BaseScheduler):
         return cls(crawler, build_from_crawler(inner, crawler))
 
     def __len__(self) -> int:
+        if hasattr(self.inner, "__len__"):
+            return len(self.parked) + len(self.inner)
         # One that cannot count them says whether there are any.
-        has_length = hasattr(self.inner, "__len__")
-        left = (
-            len(self.inner) if has_length else bool(self.inner.has_pending_requests())
-        )
-        return len(self.parked) + left
+        return len(self.parked) + bool(self.inner.has_pending_requests())
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the project's scheduler: some components use it."""

@@ -73,8 +73,8 @@ class QueueParts(NamedTuple):
 
     def _is_slot_of_site(self) -> bool:
         """Return whether the slot is the one that Scrapy chooses for the site."""
-        is_host = self.site.partition("://")[2] == self.slot
-        if is_host and self.slot.replace(".", "").isalnum():
+        host = self.site.partition("://")[2]
+        if host == self.slot and host.replace(".", "").isalnum():
             return True  # as most
         return self.slot == _host_of(self.site)
 

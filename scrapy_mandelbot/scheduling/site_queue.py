@@ -171,17 +171,18 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        was = self._in_flight.take_back(request) if request.dont_filter else None
+        prior = None
+        if request.dont_filter:
+            prior = self._in_flight.take_back(request)
         slot = engine.slot_key(self._crawler, request)
-        name = site_of(urlparse_cached(request)) if was is None else was.site
+        name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
-        is_special = "dont_pause" in request.meta
-        if queue is None or is_special or not queue.site.is_plain:
+        if queue is None or "dont_pause" in request.meta or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if not queue.site.is_plain and queue.site.dead_until <= self._crawl.now():
+        if not queue.site.is_plain and queue.site.dead_until < inf:
             self._throttle.pauses.meet_anew(queue.site)
-        if queue.site.has_refused or (was is not None and was.not_before):
-            not_before = 0.0 if was is None else was.not_before
+        if queue.site.has_refused or (prior is not None and prior.not_before):
+            not_before = 0.0 if prior is None else prior.not_before
             until = self._waits_until(queue, request, not_before, has_come=True)
             if until:
                 self._delay(_Delayed(queue, request), until)
@@ -465,7 +466,7 @@ class SiteQueue:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
-        is_measured = in_flight.finds_limits
+        finds_limits = in_flight.finds_limits
         first = self._at_first
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
@@ -484,7 +485,7 @@ class SiteQueue:
                 continue
             activity = queue.activity
             enough = first + site.tally.pages
-            if is_measured:
+            if finds_limits:
                 enough = site.concurrency.bound
             if activity and (activity >= in_flight.limits[slot] or activity >= enough):
                 in_flight.drop_lost_in(slot)

@@ -170,30 +170,41 @@ _CONTACT = re.compile(r"https?://[^\s;)]+\.|[^\s;(@]+@[^\s;)@]+\.")
 _USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
 
 
-def _no_identity(project: Project) -> Iterator[Mistake]:
-    """A User-Agent that does not identify the crawl or lacks a contact.
+def identity_lack(project: Project) -> str | None:
+    """Return what a User-Agent lacks that should identify the crawl; None: nothing.
 
-    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their
-    user agent", with a page that says how the data is used.
+    It goes on after "USER_AGENT". A User-Agent that the settings do not know counts as
+    complete.
+
+    Source: draft-illyes-webbotauth-cbcp-00 (21 April 2026), section 2.2: a unique
+    identifier, "usually by including a URL", with a page that explains how the data is
+    used.
     """
     agent = _user_agent(project)
-    if not project.config.identity_warnings or agent is None:
-        return
+    if agent is None:
+        return None
     contact = _CONTACT.search(agent)
     if "scrapy.org" in agent:
-        lack = (
+        return (
             "is Scrapy's default: site owners cannot identify your crawl, and many"
             " forbid Scrapy by name, as public lists of AI robots do"
         )
-    elif contact is None and agent.startswith("Mozilla/"):
-        lack = "claims to be a browser: site owners cannot recognize a robot"
-    elif contact is None:
-        lack = "has no contact: site owners cannot reach you"
-    elif project.config.purposes and "://" not in contact[0]:
+    if contact is None and agent.startswith("Mozilla/"):
+        return "claims to be a browser: site owners cannot recognize a robot"
+    if contact is None:
+        return "has no contact: site owners cannot reach you"
+    if project.config.purposes and "://" not in contact[0]:
         purposes = ", ".join(project.config.purposes)
-        lack = f"has no URL of a page that explains what you use pages for ({purposes})"
-    else:
+        return f"has no URL of a page that explains what you use pages for ({purposes})"
+    return None
+
+
+def _no_identity(project: Project) -> Iterator[Mistake]:
+    """A User-Agent that does not identify the crawl or lacks a contact."""
+    lack = identity_lack(project)
+    if lack is None or not project.config.identity_warnings:
         return
+    agent = _user_agent(project) or ""
     yield Mistake(
         f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
         " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS = False to"

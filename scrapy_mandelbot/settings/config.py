@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mandelbot.answers.outcome import PAUSE_STATUSES, OutcomePolicy
+from mandelbot import OutcomePolicy
+from mandelbot.answers import PAUSE_STATUSES
 from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
@@ -15,7 +16,7 @@ from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.settings import values as v
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import Dialect
+    from mandelbot import Dialect
     from scrapy.pqueues import ScrapyPriorityQueue
     from scrapy.settings import BaseSettings
 
@@ -267,7 +268,7 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
+        from mandelbot.answers import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
 

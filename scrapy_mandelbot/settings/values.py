@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from mandelbot import DIALECTS, Dialect
 from mandelbot.formatting import without_credentials
 from mandelbot.origins import site_of
-from mandelbot.robotstxt import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
@@ -377,7 +377,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
         named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
+    from mandelbot.preferences import CATEGORIES  # noqa: PLC0415
 
     if not isinstance(named, Iterable):
         named = [None]

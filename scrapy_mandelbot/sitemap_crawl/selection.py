@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.sitemaps import SitemapReader
+from mandelbot import SitemapReader
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
@@ -17,7 +17,7 @@ from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from mandelbot.sitemaps import SitemapEntry
+    from mandelbot import SitemapEntry
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response

@@ -39,6 +39,9 @@ ARGUMENTS = {
 """The names of the arguments of each."""
 MOST_CHECKED = 100
 """Requests whose meta keys are checked: the first of a crawl."""
+_OF_SCRAPY = frozenset({"depth", "download_latency", "download_slot"})
+_OF_SCRAPY |= {"download_timeout", "redirect_times", "redirect_urls", "retry_times"}
+"""Meta keys that Scrapy itself writes on a request's way."""
 
 
 class SpiderHooks:
@@ -55,7 +58,7 @@ class SpiderHooks:
         self._crawler = crawler
         self._running = 0
         self._checked = 0
-        self._seen_keys: set[Any] = set()
+        self._seen_keys: set[Any] = set(_OF_SCRAPY)
         """Meta keys of the first requests, each checked once."""
         # Signal handlers are held weakly by Scrapy.
         self._handlers: list[Callable[..., None]] = []
@@ -93,13 +96,13 @@ class SpiderHooks:
             self._crawler.signals.disconnect(
                 self.request_scheduled, signal=scrapy.signals.request_scheduled
             )
-        new = [key for key in request.meta if key not in self._seen_keys]
+        new = request.meta.keys() - self._seen_keys
         if new:
             self._check_keys(new, request)
 
-    def _check_keys(self, keys: list[Any], request: Request) -> None:
+    def _check_keys(self, keys: set[Any], request: Request) -> None:
         self._seen_keys.update(keys)
-        for key in keys:
+        for key in sorted(keys, key=str):
             if meant := meant_key(key):
                 where = f"{key!r} in the meta of {request}"
                 self._warn(f"{where} is unknown: did you mean {meant!r}?")

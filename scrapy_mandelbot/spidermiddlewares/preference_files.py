@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from mandelbot.answers.outcome import OutcomeKind
-from mandelbot.preferences.statements import NOTHING_SAID, Usage
+from mandelbot import OutcomeKind, Usage
+from mandelbot.preferences import NOTHING_SAID
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN

@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
+from mandelbot import RobotTag, RobotTags, robot_tags
 from mandelbot.origins import site_of, without_user
 from mandelbot.preferences import TERMS_STATUSES
-from mandelbot.tags import RobotTag, RobotTags, robot_tags
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
@@ -109,7 +109,7 @@ class RobotTagsMiddleware:
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         # Few crawls meet one.
-        from mandelbot.answers.meaning import terms_of  # noqa: PLC0415
+        from mandelbot.answers import terms_of  # noqa: PLC0415
 
         terms = terms_of(response.status, response.headers)
         if terms is None:

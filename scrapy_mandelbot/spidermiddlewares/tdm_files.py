@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from mandelbot.answers.outcome import Failure
-from mandelbot.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
+from mandelbot import Failure
+from mandelbot.preferences import BYTES_LIMIT, TDMREP_PATH, TdmFile
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fetching.requesting import FetchedFile
+    from scrapy_mandelbot.store.contract import CachedRobots
 
 _SUCCESS = range(200, 300)
 _NOT_MODIFIED = 304
@@ -66,7 +68,7 @@ class TdmFiles:
         if known is not None and self._crawl.now() < known.until:
             return known
         return await self._files.once(
-            site, lambda: self._fetch_or_wait(site, request), lambda _: True
+            site, partial(self._fetch_or_wait, site, request), _is_for_all
         )
 
     async def _fetch_or_wait(self, site: str, request: Request) -> SiteTdm:
@@ -75,7 +77,7 @@ class TdmFiles:
             return await self._fetch(site, request)
         key = site + TDMREP_PATH
         ttl = self._crawl.config.fresh_for
-        found = await shared.begin(key, ttl, lambda _: False)
+        found = await shared.begin(key, ttl, _may_serve)
         try:
             # from the store, if another crawl fetched it
             return await self._fetch(site, request)
@@ -119,6 +121,16 @@ class TdmFiles:
         known = SiteTdm(body, until)
         self._read.put(site, known, _OVERHEAD + len(site) + _FACTOR * len(body))
         return known
+
+
+def _is_for_all(_found: SiteTdm) -> bool:
+    """Return True: one fetch answers all that wait."""
+    return True
+
+
+def _may_serve(_copy: CachedRobots) -> bool:
+    """Return False: no stale copy is used while another crawl fetches the file."""
+    return False
 
 
 def _reason(fetched: FetchedFile) -> str:

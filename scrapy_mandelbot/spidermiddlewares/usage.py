@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot import Usage, page_usage
 from mandelbot.formatting import counted
-from mandelbot.preferences.in_pages import HEADERS_READ, page_usage
-from mandelbot.preferences.statements import NOTHING_SAID, Usage
-from mandelbot.preferences.tdmrep import with_tdm_file
+from mandelbot.preferences import HEADERS_READ, NOTHING_SAID, with_tdm_file
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
@@ -22,7 +21,7 @@ from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:
-    from mandelbot.preferences.statements import Statement
+    from mandelbot import Statement
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self

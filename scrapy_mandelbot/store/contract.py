@@ -8,7 +8,7 @@ from enum import Enum
 from math import inf
 from typing import NamedTuple, Protocol
 
-from mandelbot.answers.outcome import is_fresh
+from mandelbot.answers import is_fresh
 
 
 class CachedRobots(NamedTuple):

@@ -2,5 +2,10 @@
 
 The state of one site is in ``politeness/site_state.py``. This package holds the bounded
 map of all sites, one heap of timers, the requests that wait outside the queue, and
-those in flight.
+those in flight. The field's concepts, and where they stand:
+
+- places of the downloader: ``InFlight``, ``Unresponsive`` (``in_flight.py``)
+- leases, gossip between crawls: ``Leases`` (``leases.py``), ``Peers`` (``peers.py``)
+- health check: ``HealthCheck`` (``health_check.py``)
+- control plane: ``ManualControl``, ``IdlePolicy`` (``manual_control.py``)
 """

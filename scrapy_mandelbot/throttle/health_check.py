@@ -72,11 +72,11 @@ class HealthCheck:
 
         None: another download handler took that one, or the rules forbid the page now.
         """
-        headers, was = site.well_way
-        if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in was):
+        headers, good_meta = site.well_way
+        if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in good_meta):
             return None
         meta = {
-            **{key: was[key] for key in _WAY if key in was},
+            **{key: good_meta[key] for key in _WAY if key in good_meta},
             ASKS_AGAIN: True,
             "dont_redirect": True,
             "dont_retry": True,

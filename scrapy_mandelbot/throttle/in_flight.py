@@ -16,7 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from mandelbot.answers.outcome import Failure
+from mandelbot import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
@@ -69,7 +69,7 @@ _HANGS = 1.0  # seconds; most sites that are there have answered by then
 _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
 
-class Unresponsive(dict["Flight", None]):
+class Unresponsive(dict["Flight[Site]", None]):
     """Requests handed out to sites that have never answered, the oldest first.
 
     While sites hang, these requests hold at most half of the places of the downloader.
@@ -79,7 +79,7 @@ class Unresponsive(dict["Flight", None]):
         self,
         places: int,
         now: Callable[[], float],
-        drop_if_lost: Callable[[Flight], bool],
+        drop_if_lost: Callable[[Flight[Site]], bool],
     ) -> None:
         super().__init__()
         self._most = max(1, places // 2) if places else inf
@@ -88,7 +88,7 @@ class Unresponsive(dict["Flight", None]):
         self._looked_at = -inf
         self._hung_at = -inf
 
-    def fail(self, flight: Flight, failure: Failure | None) -> None:
+    def fail(self, flight: Flight[Site], failure: Failure | None) -> None:
         """Note that a request got no answer, or one for its site's robots.txt."""
         if failure is Failure.TIMED_OUT and not flight.site.has_answered:
             self._hung_at = max(self._now(), self._hung_at)
@@ -174,7 +174,7 @@ class InFlight:
     def __init__(
         self,
         crawler: Crawler,
-        lost: Callable[[Flight], None],
+        lost: Callable[[Flight[Site]], None],
         count: Callable[..., None],
         now: Callable[[], float],
         limit_found: Callable[[Site, int], None],
@@ -187,8 +187,8 @@ class InFlight:
         self._limit_found = limit_found
         self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
-        self.flights: dict[Request, Flight] = {}
-        self._in_slots: dict[str, set[Flight]] = {}
+        self.flights: dict[Request, Flight[Site]] = {}
+        self._in_slots: dict[str, set[Flight[Site]]] = {}
         self._site_of_slot: dict[str, Site] = {}  # the first one
         self._shared_slots: set[str] = set()  # those that have had another site since
         self.finds_limits = False
@@ -224,7 +224,7 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def add_from_queue(self, flight: Flight) -> None:
+    def add_from_queue(self, flight: Flight[Site]) -> None:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
@@ -241,13 +241,19 @@ class InFlight:
         if not site.has_answered:
             self.unresponsive[flight] = None
         if self.finds_limits:
-            self._look_at_limit(site, slot, len(in_slot))
+            at_once = len(in_slot)
+            flight.at_once = at_once
+            if self._site_of_slot.setdefault(slot, site) is not site:
+                self._shared_slots.add(slot)
+            most = self.limits.get(slot, inf)
+            if at_once >= site.concurrency.bound or at_once >= most:
+                self._look_at_limit(flight, most)
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
 
-    def add(self, request: Request, site: Site) -> Flight:
+    def add(self, request: Request, site: Site) -> Flight[Site]:
         """Note a request on its way, which need not be from the queue."""
         flight = Flight(request, site, tick=site.ticks)
         self.flights[request] = flight
@@ -258,7 +264,7 @@ class InFlight:
             self._drop_all_lost()
         return flight
 
-    def fingerprint_of(self, flight: Flight) -> bytes:
+    def fingerprint_of(self, flight: Flight[Site]) -> bytes:
         """Return the fingerprint of a request, which its flight keeps."""
         if flight.fingerprint is None:
             fingerprinter = self._crawler.request_fingerprinter
@@ -324,41 +330,34 @@ class InFlight:
         tally = site.tally
         return self.AT_FIRST + tally.pages + tally.others + tally.cached
 
-    def _look_at_limit(self, site: Site, slot: str, in_slot: int) -> None:
-        """Note which sites use a slot, and whether it has as many as it may have."""
-        if self._site_of_slot.setdefault(slot, site) is not site:
-            self._shared_slots.add(slot)
-        most = self.limits.get(slot, inf)
-        is_full = in_slot >= min(site.concurrency.bound, most)
-        if is_full and most > 1 and site.is_plain:
-            self._note_full(site, slot, self.limits[slot])
-
-    def _note_full(self, site: Site, slot: str, most: float) -> None:
-        """Let a site's limit know that as many requests are in flight as it allows."""
-        in_flight = self._of_site(site, slot)
+    def _look_at_limit(self, flight: Flight[Site], most: float) -> None:
+        """Note that a slot has as many requests as its site bears, or it may have."""
+        site = flight.site
+        slot = flight.slot
+        if slot in self._shared_slots:
+            flight.at_once = self.count(site, slot)
         limit = site.concurrency
+        if flight.at_once < min(limit.bound, most) or not site.is_plain:
+            return
         tally = site.tally
         answers = tally.pages + tally.others + tally.cached
-        if limit is ConcurrencyLimit.NONE:
-            if answers + in_flight < FIRST:
-                return
-            limit = ConcurrencyLimit(int(most))
-            site.concurrency = limit
-        if in_flight < min(limit.bound, most):
+        if answers < limit.look_at and answers <= limit.full_at + 2 * limit.bound:
+            limit.full_at = answers  # nothing else to do, for most of the pages
             return
-        if limit.full(answers, self._now(), int(most)):
-            self._limit_found(site, int(most))
-
-    def _of_site(self, site: Site, slot: str) -> int:
-        if slot in self._shared_slots:
-            return self.count(site, slot)
-        return len(self._in_slots[slot])
+        if limit is ConcurrencyLimit.NONE:
+            if most <= 1 or answers + flight.at_once < FIRST:
+                return
+            limit = ConcurrencyLimit(int(self.limits[slot]))
+            site.concurrency = limit
+        most = int(self.limits[slot])
+        if limit.full(answers, self._now(), most):
+            self._limit_found(site, most)
 
     def count(self, site: Site, slot: str) -> int:
         """Return how many requests to a site are in flight through a slot."""
         return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
-    def drop_if_lost(self, flight: Flight) -> bool:
+    def drop_if_lost(self, flight: Flight[Site]) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
@@ -385,7 +384,7 @@ class InFlight:
                 lost = True
         return lost
 
-    def _is_late(self, site: Site, flight: Flight) -> bool:
+    def _is_late(self, site: Site, flight: Flight[Site]) -> bool:
         """Note that a probe takes too long; return whether it does."""
         for pause in pauses_of(site):
             if pause.probe is flight and late_at(site, pause) <= self._now():
@@ -393,7 +392,7 @@ class InFlight:
                 return True
         return False
 
-    def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
+    def send_back(self, flight: Flight[Site], not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back."""
         request: Request = flight.request
         self.release(flight)
@@ -409,18 +408,18 @@ class InFlight:
 
         Returns that, or None if it does not come back.
         """
-        was = self.coming_back.pop(request, None)
-        if was is None:
+        prior = self.coming_back.pop(request, None)
+        if prior is None:
             return None
-        request.dont_filter = was.dont_filter
+        request.dont_filter = prior.dont_filter
         for key in _CHANGED_ON_THE_WAY:
-            if was.meta and key in was.meta:
-                request.meta[key] = was.meta[key]
+            if prior.meta and key in prior.meta:
+                request.meta[key] = prior.meta[key]
             else:
                 request.meta.pop(key, None)
-        return was
+        return prior
 
-    def release(self, flight: Flight) -> None:
+    def release(self, flight: Flight[Site]) -> None:
         """Remove a request that has its answer, or never gets one."""
         self.flights.pop(flight.request, None)
         if not flight.is_from_queue:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ class Leases:
             claim.lease,
             claim.site.name,
             LEASE_FOR,
-            lambda seconds: self._answered(claim, now, seconds),
+            partial(self._answered, claim, now),
             longest_wait,
         )
 

@@ -16,8 +16,8 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import RobotsTxt
-    from mandelbot.robotstxt.robots_txt import Agent
+    from mandelbot import RobotsTxt
+    from mandelbot.robotstxt import Agent
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace
@@ -72,11 +72,12 @@ class Paces:
         """Report once the pace in a robots.txt that the project does not obey."""
         if self._config.obeys_pace or "pace" in site.reported:
             return
+        if self._config.configured_delay(site.name) is not None:
+            return
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
             return
         pace = pace_of_file(robots, agent(), _AS_WRITTEN)
-        is_by_hand = self._config.configured_delay(site.name) is not None
-        if not pace.is_free and not is_by_hand and site.is_news("pace"):
+        if not pace.is_free and site.is_news("pace"):
             site.is_timed = True
             self._emit(
                 events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers.outcome import Failure
+from mandelbot import Failure
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
@@ -113,7 +114,7 @@ class Pauses:
 
     def refused(
         self,
-        flight: Flight,
+        flight: Flight[Site],
         reason: str,
         retry_after: float | None = None,
         response: Response | None = None,
@@ -133,7 +134,8 @@ class Pauses:
         # without one, the wait is our own
         named = None if response is None else retry_after
         if response is not None:
-            self.network_answers(flight.sent_at)
+            if self._network.silent:
+                self.network_answers(flight.sent_at)
         elif self._network.is_down(now):
             refusal = refusal._replace(is_counted=False)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
@@ -152,7 +154,7 @@ class Pauses:
             self._update(site)
 
     def _report(
-        self, effect: PauseEffect, flight: Flight, reason: str, level: int | None
+        self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None
     ) -> None:
         """Report the effect of a refusal; store a pause without an end."""
         site = flight.site
@@ -230,7 +232,9 @@ class Pauses:
         self.look_again(site)
 
     def meet_anew(self, site: Site) -> None:
-        """Forget that a host is dead whose requests are kept: there is a new one."""
+        """Forget that a host is dead, if its time has come: there is a new request."""
+        if site.dead_until > self._now():
+            return
         site.forget_refusals()
         self._update(site)
 
@@ -239,7 +243,7 @@ class Pauses:
     ) -> None:
         """Report the effect of an answer on a site's pause and its sections."""
         ended = before.difference(site.faults.aside.values())
-        for section in sorted(ended, key=lambda one: one.path):
+        for section in sorted(ended, key=attrgetter("path")):
             if section.is_reported:
                 self.emit(events.SECTION_RESUMED, site, path=section.path)
         if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:

@@ -200,13 +200,13 @@ class Peers:
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
         now = self._now()
-        is_contended = (self._contended.get(name) or 0.0) > now
-        if is_contended:
+        if (self._contended.get(name) or 0.0) > now:
             due += self._spread(due - now)
         if not self.hear_turn(name, due):
             return
-        is_announced = (self._announced.get(name) or 0.0) > now
-        if not is_announced and isinstance(self.store, LiveStore):
+        if (self._announced.get(name) or 0.0) > now:
+            return
+        if isinstance(self.store, LiveStore):
             self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
             self.store.announce_waiting(name)

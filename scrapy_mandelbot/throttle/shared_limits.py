@@ -81,11 +81,10 @@ class SharedLimits:
 
     def slot_of(self, site: Site, slot: str) -> str:
         """Return the download slot of a site's requests; a spider's choice stays."""
-        is_scrapys = slot == host_of(site.name).strip("[]")
         self._group(site).sites.add(site)
-        if is_scrapys:
-            return self._group_of(site.name) or slot
-        return slot
+        if slot != host_of(site.name).strip("[]"):
+            return slot
+        return self._group_of(site.name) or slot
 
     def join(self, site: Site, now: float) -> None:
         """Note that a site has a pace.

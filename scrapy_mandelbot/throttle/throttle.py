@@ -115,15 +115,19 @@ class Throttle:
 
     def _limit_found(self, site: Site, most: int) -> None:
         """Report how many requests a site bears at once, where that has changed."""
-        found = site.concurrency.comparison
-        if found is None or site.concurrency.bound >= most:
-            at_once = counted(most, "request")
-            self._emit(events.CONCURRENCY_RAISED, site=site.name, at_once=at_once)
+        found = site.concurrency.found(most)
+        bound = site.concurrency.bound
+        number: dict[str, Any] = {"site": site.name, "bound": bound, "most": most}
+        number["at_once"] = counted(bound, "request")
+        if found is None:
+            self._emit(events.CONCURRENCY_RAISED, **number)
+            return
+        if isinstance(found, int):
+            self._emit(events.CONNECTIONS_LIMITED, **number)
             return
         self._emit(
             events.CONCURRENCY_LOWERED,
-            site=site.name,
-            at_once=counted(found.bound, "request"),
+            **number,
             now_rate=f"{found.rate:.1f}",
             other=found.other,
             other_rate=f"{found.other_rate:.1f}",
@@ -159,7 +163,7 @@ class Throttle:
     # Called by the queue.
 
     def decide(
-        self, site: Site, flight: Flight | None = None, section: str = ""
+        self, site: Site, flight: Flight[Site] | None = None, section: str = ""
     ) -> Decision:
         """Decide on a request: on the next of the queue, or on one that has left it.
 
@@ -202,13 +206,14 @@ class Throttle:
         return Decision(Wait.TURN, due)
 
     def _decide_by_lease(
-        self, site: Site, flight: Flight | None, now: float
+        self, site: Site, flight: Flight[Site] | None, now: float
     ) -> Decision:
         if not self.has_leases:
             return GO
         # What is sent although its site is paused takes turns all the same.
-        heeds_pauses = flight is None or flight.keeps_pauses
-        is_probe = heeds_pauses and site.pause.awaits_probe
+        is_probe = site.pause.awaits_probe
+        if flight is not None and not flight.keeps_pauses:
+            is_probe = False
         if not is_probe and not site.pacer.is_needed(now):
             return GO
         due = self._leases.due(site, now)
@@ -221,7 +226,7 @@ class Throttle:
         wait = site.decide(self._now(), section=section).wait
         return wait in _FOR_A_TIME or (wait is Wait.NOTHING and self.keeps_given_up)
 
-    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+    def hand_out(self, flight: Flight[Site], now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
         site = flight.site
         self.in_flight.add_from_queue(flight)
@@ -234,7 +239,7 @@ class Throttle:
 
     # Called by the middlewares for a request in flight.
 
-    def flight_of(self, request: Request) -> Flight:
+    def flight_of(self, request: Request) -> Flight[Site]:
         """Return the flight of a request, with what is known of it."""
         flight = self.in_flight.get(request)
         if flight is None:
@@ -252,7 +257,7 @@ class Throttle:
         site = self.sites.of_request(request)
         return site.pacer.is_free and site.pause.rate_control is None
 
-    def has_given_up(self, flight: Flight) -> bool:
+    def has_given_up(self, flight: Flight[Site]) -> bool:
         """Return whether the request is not sent again in this run."""
         site = flight.site
         if not site.has_refused:
@@ -260,13 +265,13 @@ class Throttle:
         fingerprint = flight.fingerprint or self.in_flight.fingerprint_of(flight)
         return site.is_given_up_for(flight, fingerprint)
 
-    def can_go_back(self, flight: Flight) -> bool:
+    def can_go_back(self, flight: Flight[Site]) -> bool:
         """Return whether the request is from the queue, which keeps it."""
         return flight.is_from_queue and (
             self.keeps_given_up or not self.has_given_up(flight)
         )
 
-    def admit(self, flight: Flight) -> Decision:
+    def admit(self, flight: Flight[Site]) -> Decision:
         """Decide whether a request may leave for its site now; if so, it does."""
         request = flight.request
         if "dont_pause" in request.meta:
@@ -280,7 +285,7 @@ class Throttle:
             self.let_leave(flight)
         return decision
 
-    def let_leave(self, flight: Flight) -> None:
+    def let_leave(self, flight: Flight[Site]) -> None:
         """Note that a request leaves for its site."""
         site = flight.site
         now = self._now()
@@ -293,7 +298,9 @@ class Throttle:
             self._keep_turn(site, now)
         self._note_leases(site)
 
-    async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
+    async def wait(
+        self, flight: Flight[Site], decision: Decision | None = None
+    ) -> bool:
         """Wait until a request from outside the queue may try again.
 
         Returns whether it may.
@@ -328,12 +335,12 @@ class Throttle:
         if outcome.is_new or outcome.case == "revalidated":
             self.sites.of(values["site"]).has_answered = True
 
-    def scouted(self, flight: Flight) -> None:
+    def scouted(self, flight: Flight[Site]) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         if flight.scouted(self._now()):
             self.update(flight.site)
 
-    def answered(self, flight: Flight, *, is_page: bool = True) -> None:
+    def answered(self, flight: Flight[Site], *, is_page: bool = True) -> None:
         """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
         if self.network.silent:
@@ -354,13 +361,13 @@ class Throttle:
             self.pauses.answered(effect, site, pause, before)
             self.update(site)
 
-    def handed_on(self, flight: Flight) -> None:
+    def handed_on(self, flight: Flight[Site]) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
         flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
-        self, flight: Flight, event: events.Event = events.BOUNCED
+        self, flight: Flight[Site], event: events.Event = events.BOUNCED
     ) -> Request:
         """Return the request as a middleware returns it to send it back."""
         self._count(event)
@@ -368,7 +375,7 @@ class Throttle:
         self.ended(flight)
         return request
 
-    def release(self, flight: Flight) -> None:
+    def release(self, flight: Flight[Site]) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.release(flight)
         if flight.reservations or self.is_paced or not flight.site.is_plain:
@@ -451,7 +458,7 @@ class Throttle:
         if self.in_flight.drop_lost(site):
             self.update(site)
 
-    def ended(self, flight: Flight) -> None:
+    def ended(self, flight: Flight[Site]) -> None:
         """Note that a request has its answer or gets none; it may be sent again."""
         site = flight.site
         now = self._now()

@@ -43,12 +43,12 @@ class Waiters:
         self._now = now
         self._look_again = look_again
         self._longest = longest
-        self._waiters: dict[Site, dict[Flight, Deferred[bool]]] = {}
+        self._waiters: dict[Site, dict[Flight[Site], Deferred[bool]]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
 
-    async def wait(self, flight: Flight, *, has_limit: bool = True) -> bool:
+    async def wait(self, flight: Flight[Site], *, has_limit: bool = True) -> bool:
         """Wait to be released, holding no place of the downloader.
 
         Returns:
@@ -77,11 +77,11 @@ class Waiters:
             self.release(flight, may_go=False)
             raise
 
-    def of(self, site: Site) -> tuple[Flight, ...]:
+    def of(self, site: Site) -> tuple[Flight[Site], ...]:
         """Return the requests that wait for a site, the oldest first."""
         return tuple(self._waiters.get(site, ()))
 
-    def release(self, flight: Flight, *, may_go: bool) -> None:
+    def release(self, flight: Flight[Site], *, may_go: bool) -> None:
         """End a wait."""
         waiting = self._waiters.get(flight.site, {})
         released = waiting.pop(flight, None)

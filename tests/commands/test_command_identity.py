@@ -355,4 +355,6 @@ async def test_json_has_the_fields_that_the_page_lists(
     found |= fields_of(json.loads(run.stdout))
     page = json.loads(robots("identity", "page", "--format", "json").stdout)
     found |= fields_of(page)
+    practices = robots("identity", "check", "--format", "json").stdout
+    found |= fields_of(json.loads(practices))
     assert found == told_of("identity") | EVERY

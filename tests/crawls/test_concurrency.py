@@ -56,6 +56,7 @@ async def test_a_site_of_one_worker_is_not_asked_for_sixteen_pages_at_once(webs)
     assert result.stats["mandelbot/concurrency/lowered"] >= 1
     line = result.logged("Limited http://")[0]
     assert "no more pages came a second" in line
+    assert " of 16 at once" in result.logged("What happened at the sites")[0]
 
 
 @ensureDeferred

@@ -5,7 +5,13 @@ from __future__ import annotations
 import random
 from itertools import count
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt import (
+    DIALECTS,
+    RobotsTxt,
+    as_servers_read_it,
+    header_text,
+    product_tokens,
+)
 from mandelbot.robotstxt.times import rate_at
 
 from growth import Row, numbered, repeated
@@ -88,6 +94,16 @@ FILES = {
     ),
     "invisible characters in a line": repeated(b"\xe2\x80\x8b", _RULE, b"\n"),
     # Sitemaps.
+    "signs before fields": repeated(b"* Disallow: /a\n", _ALL),
+    "signs before a field": repeated(b"*", _ALL, b"Disallow: /a\n"),
+    "names in brackets": numbered(b"User-agent: [bot%d]\n"),
+    "hyphens in a name": repeated(b"-", b"User-agent: chat", b"gpt\n"),
+    "sitemaps as links": numbered(b"Sitemap: [%d](https://a.b/s.xml)\n"),
+    "brackets of a link": repeated(b"[a](", b"Sitemap: ", b"https://a.b/s.xml)\n"),
+    "semicolons behind a sitemap": repeated(b";", b"Sitemap: https://a.b/s.xml", b"\n"),
+    "blanks before a sitemap": repeated(b" ", b"Sitemap", b"https://a.b/s.xml\n"),
+    "blanks and no sitemap": repeated(b" ", b"Sitemap", b"x\n"),
+    "sitemaps without a colon": numbered(b"Sitemap https://a.b/%d.xml\n"),
     "sitemaps in a line": repeated(b"https://a.b/s.xml, ", b"Sitemap: ", b"\n"),
     "sitemaps without a field": numbered(b"https://a.b/%d.xml\n"),
     "a long sitemap without a field": repeated(b"sitemap", b"https://a.b/", b"/\n"),
@@ -370,6 +386,25 @@ SLOW = 0.5
 """
 
 _NO_OTHER_READING = {"rfc9309"}  # but for how long a copy is fresh it is Mandelbot's
+_PATHS = {
+    "slashes": repeated(b"/", b"https://example.com"),
+    "dot segments": repeated(b"../", b"https://example.com/"),
+    "escaped dots": repeated(b"%2e/", b"https://example.com/"),
+    "segments": repeated(b"a/", b"https://example.com/", b"//"),
+}
+_HEADERS = {
+    "names": numbered(b"Robot%d/1.0 "),
+    "one name": repeated(b"a"),
+    "brackets": repeated(b"("),
+    "URLs": repeated(b"+https://example.com "),
+    "octets": repeated(b"\xff"),
+}
+
+
+def _text(value):
+    return value.decode("latin-1")
+
+
 # the others have less to look up
 _INDEXED_IN_THEIR_WAY = ("mandelbot", "google", "extended2")
 # as all dialects read the fields that are no rules
@@ -403,6 +438,9 @@ ROWS = (
             AGENT
         ),
     ),
+    Row("robotstxt.as_servers_read_it", as_servers_read_it, _PATHS, prepare=_text),
+    Row("robotstxt.header_text", header_text, _HEADERS),
+    Row("robotstxt.product_tokens", product_tokens, _HEADERS, prepare=_text),
 )
 
 NOT_FROM_OUTSIDE = {

@@ -12,6 +12,17 @@ _OPEN = b"<urlset>"
 _ENTRY = _OPEN + b"<url><loc>https://example.com/page</loc>"
 
 
+_URLS = {
+    "a path": repeated(b"a/", b"/"),
+    "dot segments": repeated(b"../"),
+    "users": repeated(b"u@", b"https://", b"example/"),
+    "a long host": repeated(b"a", b"https://", b".example/"),
+    "labels": repeated(b"a.", b"https://", b"example/"),
+    "spaces": repeated(b" ", b"/a", b"b"),
+    "other letters": repeated("ü".encode(), b"/"),
+}
+
+
 def _packed(make):
     """Return the shape of what unpacks to about so many bytes."""
     return lambda size: gzip.compress(make(size))
@@ -128,6 +139,12 @@ ROWS = (
         lambda reader: [str(problem) for problem in reader[0].problems],
         _BODIES,
         prepare=_read,
+    ),
+    Row(
+        "sitemaps.http_url",
+        lambda url: sitemaps.http_url("https://example.com/sitemap.xml", url),
+        _URLS,
+        prepare=bytes.decode,
     ),
 )
 

@@ -132,7 +132,7 @@ def trying(phase):
 def test_a_refusal_ends_a_trial_of_fewer_where_it_began():
     site, before = trying(Phase.FEWER)
     assert site.limit.bound < before
-    site.limit.disturbed()
+    site.limit.refused(1, begins_pause=True)
     assert site.limit.bound == before
     assert site.limit.phase is Phase.RESTING
 
@@ -144,7 +144,7 @@ def test_a_refusal_ends_a_trial_of_more_where_it_began():
     while site.limit.phase is not Phase.MORE or site.now < 1_010:
         site.crawl(1)
     tried = site.limit.bound
-    site.limit.disturbed()
+    site.limit.refused(1, begins_pause=True)
     assert site.limit.bound < tried
     assert site.limit.phase is Phase.RESTING
 
@@ -153,7 +153,7 @@ def test_a_refusal_ends_the_start_and_no_more_are_tried_at_once():
     site = Site(healthy, 64).crawl(20)
     bound = site.limit.bound
     assert site.limit.phase is Phase.STARTING
-    site.limit.disturbed()
+    site.limit.refused(1, begins_pause=True)
     assert site.limit.phase is Phase.RESTING
     assert site.limit.bound == bound
 

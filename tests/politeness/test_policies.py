@@ -31,6 +31,7 @@ from scrapy_mandelbot.politeness import (
     rate_control,
     slow_limit_estimator,
 )
+from scrapy_mandelbot.throttle import in_flight
 
 FEW = range(1000, 1003)
 SEVERAL_GROUPS = "5 dead of 5,000, flat"
@@ -238,6 +239,13 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
             assert one.got >= other.got + 10
 
 
+def test_good_pages_that_a_limit_refused_are_found_among_many_dead():
+    """The probe is the page refused least often; any other takes ten times as long."""
+    some = crawled("60 dead, flat, 40/5", FEW)
+    assert all(one.got >= one.gettable - 1 for one in some)
+    assert median(one.last_good for one in some) <= 150
+
+
 def test_a_quota_that_is_stated_is_kept(monkeypatch):
     """Nothing is refused; by its refusals alone it would take longer, too."""
     name = "20 in 4 s, stated"
@@ -260,6 +268,18 @@ def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypat
         assert one.got == one.gettable == 120
         assert one.refused <= 20
         assert other.refused == 500
+
+
+def test_hosts_that_hang_leave_half_of_the_places_to_those_that_answer(monkeypatch):
+    """Half of the pages come a fifth sooner; the last hosts are met later for it."""
+    name = "300 of 400 hosts hang"
+    monkeypatch.setattr(in_flight.Unresponsive, "are_enough", lambda _: False)
+    without = results(SCENARIOS[name], "ours", FEW)
+    monkeypatch.undo()
+    for one, other in zip(crawled(name, FEW), without, strict=True):
+        assert one.got == other.got == one.gettable
+        assert one.half_at < 0.82 * other.half_at
+        assert one.ended < 1.5 * other.ended
 
 
 @pytest.mark.parametrize("name", ["down, names the time", "100 per 60 s, named"])

@@ -25,7 +25,7 @@ from scrapy_mandelbot.politeness.probe import (
     choose_probe,
     looked_through,
     may_ask_again,
-    refused_longest_ago,
+    refused_least,
 )
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
@@ -511,11 +511,19 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
     def fingerprint_of(page):
         return page.url.rpartition("/")[2].encode()
 
-    assert refused_longest_ago(site, pages, fingerprint_of) == 2
-    assert (
-        refused_longest_ago(site, [*pages, Page(f"{site.name}/new")], fingerprint_of)
-        == 3
-    )
+    assert refused_least(site, pages, fingerprint_of) == 2
+    assert refused_least(site, [*pages, Page(f"{site.name}/new")], fingerprint_of) == 3
+
+
+def test_of_those_that_were_refused_the_one_refused_least_is_the_probe(site):
+    """A limit refused it once; those refused more often may be dead pages."""
+    at = 100.0
+    for page in (b"dead", b"dead", b"good"):
+        refuse(site, at, page)
+        at = site.due(at)
+    assert site.faults.times(b"dead") == 2
+    pages = [Page(f"{site.name}/{name}") for name in ("dead", "good")]
+    assert refused_least(site, pages, lambda page: page.url[-4:].encode()) == 1
 
 
 def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):

@@ -7,6 +7,7 @@ from clocks import MIDNIGHT as NOW
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
 from scrapy_mandelbot.report.samples import (
+    ConcurrencyRecord,
     PaceRecord,
     PauseRecord,
     RobotsRecord,
@@ -41,6 +42,7 @@ def a_record(sites: int = 6, **limits) -> CrawlRecord:
             for page in range(number % 7 + 1):
                 one.forbid(f"{name}/private/{page}", 7, "Disallow: /private", "*")
         if number % 5 == 0:
+            one.concurrency = ConcurrencyRecord(4, 16, 2.1)
             one.pace = PaceRecord(6.0, 6.0, "6 s between requests", "robots.txt line 3")
     first = record.of("https://site-0.example", NOW)
     first.sitemaps = SitemapsRecord(

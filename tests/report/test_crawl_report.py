@@ -14,7 +14,7 @@ from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
-from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
+from scrapy_mandelbot.report.samples import ConcurrencyRecord, PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
@@ -160,6 +160,23 @@ def test_a_delay_that_is_not_obeyed_is_reported_with_the_real_gap(gaps, cost):
     assert re.search(r"not obeyed(: .* s)?", row)[1] == shown
 
 
+def test_the_report_has_the_requests_at_once_that_a_site_bears():
+    """In the data and the table; nothing where nothing was found."""
+    record = a_record(1)
+    record.get("https://site-0.example").concurrency = None
+    found = ConcurrencyRecord(4, 16, 2.1)
+    record.of("https://slow.example", NOW).concurrency = found
+    report = a_report(record)
+    of_sites = {one["site"]: one["concurrency"] for one in report["sites"]}
+    assert of_sites == {
+        "https://slow.example": {"bound": 4, "most": 16, "times_as_long": 2.1},
+        "https://site-0.example": None,
+    }
+    table = summary(record, NOW + 60, 20)
+    assert "  4 of 16 at once" in table
+    assert table.count("at once") == 1
+
+
 def test_the_report_has_the_rate_limit_that_was_found():
     """In the data and the table, where a site has one."""
     record = a_record(1)
@@ -168,9 +185,9 @@ def test_the_report_has_the_rate_limit_that_was_found():
     limits = {one["site"]: one["limit"] for one in report["sites"]}
     assert limits == {"https://slow.example": 0.5, "https://site-0.example": None}
     assert "  30 requests a minute  " in summary(record, NOW + 60, 20)
-    assert "LIMIT" not in summary(a_record(1), NOW + 60, 20), (
-        "a column that would be empty"
-    )
+    quiet = a_record(1)
+    quiet.get("https://site-0.example").concurrency = None
+    assert "LIMIT" not in summary(quiet, NOW + 60, 20), "a column that would be empty"
 
 
 def test_text_from_the_web_is_escaped_in_the_report():

@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 from clocks import MIDNIGHT as NOW
-from mandelbot.formatting import moment
 
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
@@ -18,8 +17,13 @@ from scrapy_mandelbot.report.measurements import (
     Labels,
     measuring,
 )
-from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
+from scrapy_mandelbot.report.samples import (
+    ConcurrencyRecord,
+    PauseRecord,
+    RobotsRecord,
+)
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
+from scrapy_mandelbot.time_text import moment
 
 SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())
@@ -112,6 +116,15 @@ def test_sites_that_forbid_everything_are_a_state(record):
     site.pages = 1
     found = measure(record, NOTHING, Labels(), NOW)
     assert values(found, "mandelbot.sites", "state") == {"forbidden": 2}
+
+
+def test_the_requests_at_once_that_a_site_bears_are_a_gauge(record):
+    """Of the sites of which that was measured, and no others."""
+    for site in ("https://example.com", "https://example.org"):
+        record.of(site, NOW).pages = 7
+    record.of("https://example.com", NOW).concurrency = ConcurrencyRecord(4, 16, 2.1)
+    found = measure(record, NOTHING, Labels(), NOW)
+    assert values(found, "mandelbot.concurrency.limit") == {"example.com": 4}
 
 
 def test_lost_requests_are_counted(record):

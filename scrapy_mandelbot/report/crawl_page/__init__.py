@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mandelbot import pages
-from mandelbot.formatting import counted, duration, number, without_zone
+from mandelbot.formatting import counted, number
+
+from scrapy_mandelbot.time_text import duration, without_zone
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
@@ -145,6 +147,7 @@ _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
     "answers",
+    "concurrency",
     "gaps",
     "others",
     "pace",

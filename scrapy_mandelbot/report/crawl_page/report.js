@@ -88,8 +88,12 @@
 
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
-    const { pace, gaps, answers, retry_after: asked } = details;
+    const { concurrency, pace, gaps, answers, retry_after: asked } = details;
     yield ["Crawl delay", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
+    if (concurrency) {
+      const { bound, most, times_as_long: times } = concurrency;
+      yield ["Requests at once", `${bound} of ${most}: ${times ? `with more, an answer took ${times} times as long` : "it refuses more"}`];
+    }
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
     if (details.turns) yield ["Waits for a delay", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
     if (asked) {

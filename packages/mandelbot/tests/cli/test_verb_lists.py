@@ -9,7 +9,7 @@ import json
 import pytest
 
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS
+from mandelbot.robotstxt.known_robots import IGNORE_STAR, KNOWN_ROBOTS, TOKENS
 
 BODY = b"""\
 User-agent: *
@@ -165,8 +165,9 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
         "explain", "/private/x", "--robots", "--file", "robots.txt"
     ).stdout.decode()
     tokens = len(TOKENS)  # names that fetch nothing: their use is refused
-    forbidden = f"{len(names) - tokens} forbidden, {tokens} disallowed"
-    assert f"\n{len(names)} verdicts: {forbidden}\n" in text
+    ignoring = len({one.name for one in IGNORE_STAR} & set(names))
+    forbidden = f"{len(names) - tokens - ignoring} forbidden, {tokens} disallowed"
+    assert f"\n{len(names)} verdicts: {ignoring} allowed, {forbidden}\n" in text
     assert "any other" in text
     assert "GPTBot" in text
 

@@ -6,7 +6,7 @@ beside these, and clear: seconds since 1970 (or milliseconds), ISO 8601 dates an
 durations, a number with its unit.
 
 Where there is none that can be read, the drafts of "RateLimit header fields for HTTP"
-(draft-ietf-httpapi-ratelimit-headers): until the 6th ``RateLimit-Reset`` and
+(draft-ietf-httpapi-ratelimit-headers-11): until the 6th ``RateLimit-Reset`` and
 ``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…, reset=…``, since
 then ``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and
 the time is in seconds from now. An answer that is well may have them, too, and says so

@@ -143,6 +143,7 @@ def page_of(
         checked=checked or check_report.check(rules),
         corrected=corrected,
         dialect=dialect,
+        is_chosen=bool(getattr(invocation.opts, "dialect", None)),
         agents=(
             [invocation.agent]
             if isinstance(invocation.agent, str)

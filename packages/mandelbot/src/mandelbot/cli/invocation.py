@@ -65,8 +65,7 @@ class Invocation:
 
     def dialect_for(self, agent: str | Sequence[str]) -> Dialect:
         """Return the robot's own dialect, if it is known and no option names one."""
-        is_named = self.opts.dialect or not isinstance(agent, str)
-        own = None if is_named else dialect_of(str(agent))
+        own = None if self.opts.dialect else dialect_of(agent)
         return DIALECTS[own] if own else self.dialect
 
     @property

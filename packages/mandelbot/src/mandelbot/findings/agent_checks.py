@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mandelbot.robotstxt.records import Record
 
 _OTHERS = """
-adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler
+aihitbot alphabot apis-google aspiegelbot awariobot backlinkcrawler
 baiduspider-image baiduspider-video bingpreview botify claude-web cliqzbot coccocbot
 cognitivebot copyscape daum deepcrawl discobot domainstatsbot duckduckgo-favicons-bot
 emailcollector emailsiphon emailwolf exabot facebot feedfetcher-google freefind
@@ -81,9 +81,15 @@ _MEANT = {
 }
 #: What people write for all robots, which is ``*`` alone.
 _FOR_ALL = frozenset(
-    {"all", "any", "every", "everybody", "everyone", "all bots", "all robots", ".*"}
-)
-_QUOTES = frozenset("\"'`“”„‘’«»<>")  # noqa: RUF001 -- quotes of other scripts
+    f"{every} {whom}"
+    for every in ("all", "any", "every")
+    for whom in ("bot", "bots", "crawler", "crawlers", "robot", "robots", "spiders")
+) | {
+    *("all", "any", "anybody", "anyone", "every", "everybody", "everyone", ".*", "%"),
+    *("bots", "crawlers", "robots", "spiders"),
+}
+_QUOTES = frozenset("\"'`“”„‘’‚‹›«»<>")  # noqa: RUF001 -- quotes of other scripts
+_BRACKETS = frozenset({"()", "[]", "{}"})
 _ODD_BYTES = re.compile(r"\A(?:%[89A-Fa-f][0-9A-Fa-f])+|(?:%[89A-Fa-f][0-9A-Fa-f])+\Z")
 _SEPARATORS = re.compile("[,;|]")
 _NAME = re.compile(r"\*|[A-Za-z][\w.\- ]*(?:/[\d.]+)?")
@@ -123,7 +129,8 @@ def _no_robots_name(record: Record) -> tuple[str, str] | None:
         return "invisible-character", message
     if value.lower() in _FOR_ALL:
         return "name-for-all", f"No robot is called {said}: write * for all robots."
-    if value[0] in _QUOTES or value[-1] in _QUOTES:
+    is_in_brackets = value[0] + value[-1] in _BRACKETS
+    if is_in_brackets or value[0] in _QUOTES or value[-1] in _QUOTES:
         return "quoted-name", f"There are quotes around the name in {said}."
     return None
 
@@ -141,6 +148,11 @@ def _more_than_a_name(value: str, name: str) -> tuple[str, str] | None:
         return "several-names", f"{said} names several robots: write {lines}."
     if "*" in value and not name:
         found = "star-in-agent", f"{said} begins with *, and names no robot."
+    elif not name:
+        found = "empty-agent", f"There is no name in {said}."
+    elif name == "*":
+        message = f"{said} is more than *: Google reads no name in it."
+        found = "star-in-agent", message
     elif "*" in value:
         found = "agent-characters", f"{said} mixes * with other characters: {read}"
     elif "/" in value:
@@ -177,7 +189,8 @@ def _check_spelling(name: str, number: int) -> Check:
     lower = name.lower()
     meant = None
     if lower not in _KNOWN:
-        meant = _MEANT.get(lower) or _SPELLING.surely_corrected(name)
+        joined = lower.replace("-", "").replace("_", "")
+        meant = _MEANT.get(joined) or _SPELLING.surely_corrected(name)
     if meant:
         message = (
             f"No known robot is called {quoted(name)}: did you mean {quoted(meant)}?"

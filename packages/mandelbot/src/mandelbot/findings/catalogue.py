@@ -486,7 +486,8 @@ _ROWS = (
         "closed-to-all",
         Severity.WARNING,
         "No robot may fetch anything.",
-        "Search engines, too, drop what they may not fetch. If this is intended, add "
+        "Search engines, too, drop what they may not fetch. Google's robots for "
+        "advertisements obey only groups that name them. If this is intended, add "
         '"# mandelbot: ignore closed-to-all".',
     ),
     # Groups.
@@ -598,8 +599,8 @@ _ROWS = (
         "star-in-agent",
         Severity.WARNING,
         "A User-agent begins with * and goes on.",
-        "The standard knows only a lone *: of the parsers asked, Protego alone reads a "
-        "name in it.",
+        "The standard knows only a lone *: Google's robots obey no such group. Of the "
+        "parsers asked, Protego alone reads a name behind the star.",
     ),
     FindingKind(
         "name-for-all",
@@ -610,8 +611,8 @@ _ROWS = (
     FindingKind(
         "quoted-name",
         Severity.ERROR,
-        "A User-agent is in quotes.",
-        "The quotes are a part of the name: no robot obeys this group.",
+        "A User-agent is in quotes or brackets.",
+        "They are a part of the name: no robot obeys this group.",
     ),
     FindingKind(
         "agent-is-header",
@@ -780,7 +781,8 @@ _ROWS = (
         Severity.NOTE,
         "A path contains characters that must be escaped.",
         "URLs are ASCII: robots that follow RFC 9309 escape the characters as UTF-8, "
-        "to others they match nothing.",
+        "to others they match nothing. Google recommends to write the escapes (its "
+        "changelog of crawling, 23 October 2026).",
     ),
     FindingKind(
         "bad-escape",

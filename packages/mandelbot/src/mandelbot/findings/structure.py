@@ -15,7 +15,12 @@ from mandelbot.robotstxt.dialects import (
     VERSION_2_FIELDS,
     documented,
 )
-from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS, TOKENS, dialect_of
+from mandelbot.robotstxt.known_robots import (
+    IGNORE_STAR,
+    KNOWN_ROBOTS,
+    TOKENS,
+    dialect_of,
+)
 from mandelbot.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -299,7 +304,12 @@ def _check_closed(outline: Outline) -> Check:
         yield LintHit("closed-to-robot", for_all.number, message)
         return
     if for_all and all(closing.values()):
-        yield LintHit("closed-to-all", for_all.number, "No robot may fetch anything.")
+        ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in closing]
+        message = "No robot may fetch anything."
+        if ignoring:
+            left = ", ".join(ignoring)
+            message = f"No robot may fetch anything, but those that ignore *: {left}."
+        yield LintHit("closed-to-all", for_all.number, message)
         return
     by_line: dict[tuple[int, str], list[str]] = {}
     for name, as_written in meant.items():

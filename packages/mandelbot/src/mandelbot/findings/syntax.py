@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     from mandelbot.findings.source import Check, LintInput
     from mandelbot.robotstxt.records import Record
 
-_COMMENTED = re.compile(r"[;!%'`~>]|//|--|/\*|<!|(?:rem|REM)\s")
-"""Marks of other languages that begin a comment."""
+_REMARK = re.compile(r"rem\s", re.IGNORECASE)
 
 
 def is_commented_out(record: Record) -> bool:
-    """Return whether a line begins like a comment of another language."""
-    return _COMMENTED.match(record.raw.lstrip()) is not None
+    """Return whether a line begins like a comment of another language.
+
+    A sign before the field, such as ``;``, ``//``, ``*``, ``<!--`` or a quote, or the
+    word of batch files. No name of a field begins with one.
+    """
+    line = record.raw.lstrip()
+    is_mark = unicodedata.category(line[:1] or " ")[0] in "PS"
+    return (is_mark and line[0] != "_") or _REMARK.match(line) is not None
 
 
 _FIELDS = Spelling(FIELDS, shortest=4)
@@ -136,30 +142,41 @@ def _only_hash(record: Record) -> LintHit:
 
 
 def _unknown_field(record: Record) -> Check:
+    number = record.number
     meant = _FIELDS.corrected(record.name)
     sign = _sign_for_colon(record)
-    if record.field in _SCHEMES and record.value.startswith("//"):
+    of_url = record.name.rpartition(" ")
+    before_url = _field_in(of_url[0]) if of_url[0].strip() else None
+    if (
+        not sign
+        and before_url
+        and of_url[2].lower() in _SCHEMES
+        and record.value.startswith("//")
+    ):
+        message = f"There is no colon after {before_url[0]}."
+        yield LintHit("missing-colon", number, message)
+    elif record.field in _SCHEMES and record.value.startswith("//"):
         url = quoted(record.raw.strip())
         message = f"There is a URL without a field: {url}. Write Sitemap: before it."
-        yield LintHit("not-a-directive", record.number, message)
+        yield LintHit("not-a-directive", number, message)
     elif sign:
         message = (
             f"There is {quoted(sign[1])} instead of a colon after {quoted(sign[0])}."
         )
-        yield LintHit("semicolon-for-colon", record.number, message)
+        yield LintHit("semicolon-for-colon", number, message)
     elif is_commented_out(record):
         yield _only_hash(record)
     elif record.field in _TAGS:
         message = f"{field_of(record)} has no effect in robots.txt."
-        yield LintHit("noindex", record.number, message)
+        yield LintHit("noindex", number, message)
     elif meant:
         message = (
             f"{quoted(record.name)} is not a field: did you mean {documented(meant)}?"
         )
-        yield LintHit("misspelt-field", record.number, message)
+        yield LintHit("misspelt-field", number, message)
     else:
         message = f"No known robot reads {quoted(record.name)}."
-        yield LintHit("unknown-field", record.number, message)
+        yield LintHit("unknown-field", number, message)
 
 
 def _sign_for_colon(record: Record) -> tuple[str, str] | None:

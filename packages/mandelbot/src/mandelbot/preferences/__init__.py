@@ -13,7 +13,13 @@ robots.txt.
 tdm disallowed by tdm-reservation: 1 (meta line 1)
 """
 
+from mandelbot.lazy import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__)
+
 TERMS_STATUSES = frozenset({401, 402, 403})
 """Statuses of responses that may state terms in place of a page."""
 MARKED_STATUSES = TERMS_STATUSES | {202, 405}
 """Statuses of responses that may be meant for robots."""
+
+__all__ += ["MARKED_STATUSES", "TERMS_STATUSES"]

@@ -9,14 +9,6 @@ False
 forbidden by line 2: Disallow: /private (agent *)
 """
 
-from mandelbot.robotstxt.dialects import DIALECTS, Dialect
-from mandelbot.robotstxt.robots_txt import RobotsTxt
-from mandelbot.robotstxt.verdict import Rule, Verdict
+from mandelbot.lazy import lazy_names
 
-__all__ = [
-    "DIALECTS",
-    "Dialect",
-    "RobotsTxt",
-    "Rule",
-    "Verdict",
-]
+__all__, __getattr__, __dir__ = lazy_names(__name__)

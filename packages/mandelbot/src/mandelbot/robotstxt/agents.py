@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+Agent = str | Sequence[str]
+"""A product token, a User-Agent header, or several of these, the preferred first."""
+
 #: Words of every browser's header name no robot: `User-agent: Mozilla` does not apply
 #: to a crawler whose header begins like a browser's.
 BROWSER_WORDS = frozenset(

@@ -91,15 +91,14 @@ class Decider:
         return self.selection.values(field, self._body, self._grammar)
 
     def times(self, field: str) -> list[Any]:
-        """Return what the lines of a field of `times.READERS` say that can be read."""
+        """Return the values of a field of `TIME_READERS` that can be read."""
         values = self.values(field)
         if not values:
             return []
-        from mandelbot.robotstxt.times import READERS  # noqa: PLC0415 -- few files
+        from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- few files
 
-        return [
-            time for _, value in values if (time := READERS[field](value)) is not None
-        ]
+        times = (TIME_READERS[field](value) for _, value in values)
+        return [time for time in times if time is not None]
 
     def allowed(self, url: str) -> bool:
         """Return whether a URL is allowed, as an invalid one is."""

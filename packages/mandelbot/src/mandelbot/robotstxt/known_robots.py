@@ -8,10 +8,15 @@ of the row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-Agent = str | Sequence[str]
+from mandelbot.robotstxt.agents import names_in_order
+
+if TYPE_CHECKING:
+    from mandelbot.robotstxt.agents import Agent
+    from mandelbot.robotstxt.robots_txt import RobotsTxt
+    from mandelbot.robotstxt.verdict import Verdict
+
 Kind = Literal["search", "ai", "seo", "archive", "preview", "ads"]
 
 KINDS: dict[Kind, str] = {
@@ -167,6 +172,7 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("Discordbot", "preview", "Discord", "https://discordapp.com", "2025"),
         ("Pinterestbot", "preview", "Pinterest", _PINTEREST, "2025"),
         ("AdsBot-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
+        ("AdsBot-Google-Mobile", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
         ("Mediapartners-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
     )
 )
@@ -177,7 +183,6 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 CONTROL_TOKENS = {robot.name.lower(): robot for robot in KNOWN_ROBOTS if robot.refuses}
 #: Names that no request has, in lower case: they only control a use.
 TOKENS = frozenset(robot.name.lower() for robot in KNOWN_ROBOTS if robot.is_token)
-_GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
 
 
 class Fallback(NamedTuple):
@@ -194,26 +199,105 @@ class Fallback(NamedTuple):
 
 _YANDEX_AGENT = "https://yandex.com/support/webmaster/en/robot-workings/user-agent"
 _YANDEXS = ("Bot", "Images", "Video", "Media", "Blogs", "News", "MobileBot")
+_GOOGLEBOTS = (
+    "Googlebot-Image",
+    "Googlebot-Mobile",
+    "Googlebot-News",
+    "Googlebot-Video",
+    "Google-CloudVertexBot",
+    "Google-InspectionTool",
+)
 
-#: Google's are in its dialect: its robots read files by it.
 FALLBACKS = (
     *(Fallback(f"Yandex{of}", "Yandex", _YANDEX_AGENT, "2026-11") for of in _YANDEXS),
+    # "If robots instructions don't mention Applebot but do mention Googlebot, the Apple
+    # robot will follow Googlebot instructions."
     Fallback("Applebot", "Googlebot", _APPLE, "2025"),
+    *(Fallback(of, "Googlebot", _GOOGLE, "2026-11") for of in _GOOGLEBOTS),
+    Fallback("GoogleOther-Image", "GoogleOther", _GOOGLE, "2026-11"),
+    Fallback("GoogleOther-Video", "GoogleOther", _GOOGLE, "2026-11"),
 )
-_GROUPS = {one.name.lower(): one.group for one in FALLBACKS}
+"""Google's are in its dialect, too: its robots read files by that."""
+
+
+class IgnoresStar(NamedTuple):
+    """A robot that obeys the groups that name it, and never the group for ``*``."""
+
+    name: str
+    source: str
+    """The document of its operator that says so."""
+    dated: str
+    """The month or year of the last comparison with the source, in ISO 8601."""
+
+
+#: "The global user agent (*) is ignored", in the list of special-case crawlers.
+IGNORE_STAR = tuple(
+    IgnoresStar(name, _GOOGLE_SPECIAL, "2026-11")
+    for name in (
+        "AdsBot-Google",
+        "AdsBot-Google-Mobile",
+        "Mediapartners-Google",
+        "APIs-Google",
+    )
+)
+
+_GROUPS = {one.name.lower(): one.group.lower() for one in FALLBACKS}
+_IGNORING = frozenset(one.name.lower() for one in IGNORE_STAR)
+_GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
+_DIALECTS = dict.fromkeys(_GOOGLES | _IGNORING, "google")
+_DIALECTS["mandelbot"] = "mandelbot"
 
 
 def with_fallback(agent: Agent) -> Agent:
-    """Return a robot and the name of the group that it falls back to, if any."""
-    if not isinstance(agent, str):
+    """Return the names of a robot, each with that of the group that it falls back to.
+
+    `agent` itself, if none of its names has one.
+    """
+    names = names_in_order(agent)
+    if _GROUPS.keys().isdisjoint(names):
         return agent
-    group = _GROUPS.get(agent.partition("/")[0].strip().lower())
-    return agent if group is None else (agent, group)
+    found: list[str] = []
+    for name in names:
+        found.append(name)
+        if name in _GROUPS:
+            found.append(_GROUPS[name])
+    return tuple(dict.fromkeys(found))
 
 
-def dialect_of(agent: str) -> str | None:
-    """Return the dialect of a robot, or None if it is not known."""
-    name = agent.partition("/")[0].strip().lower()
-    if name == "mandelbot":
-        return name
-    return "google" if name in _GOOGLES else None
+def ignores_star(agent: Agent) -> bool:
+    """Return whether a robot obeys only groups that name it: see `IGNORE_STAR`."""
+    return not _IGNORING.isdisjoint(names_in_order(agent))
+
+
+def dialect_of(agent: Agent) -> str | None:
+    """Return the dialect of a robot, or None if that is not known."""
+    names = names_in_order(agent)
+    return next((_DIALECTS[name] for name in names if name in _DIALECTS), None)
+
+
+def own_dialects() -> dict[str, str]:
+    """Return the dialect of each robot for which it is known, by lower-case name."""
+    return dict(_DIALECTS)
+
+
+def known_robot_verdict(robots: RobotsTxt, url: str, agent: Agent) -> Verdict:
+    r"""Return the verdict of a robot whose operator documents how it picks its group.
+
+    `RobotsTxt.verdict` answers for a crawler that obeys its dialect. Some known robots
+    fall back to the group of another one (`FALLBACKS`), or ignore the group for ``*``
+    (`IGNORE_STAR`). Of all other robots the verdict is that of `RobotsTxt.verdict`.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
+    >>> print(known_robot_verdict(robots, "/", "AdsBot-Google (+http://www.google.com)"))
+    allowed: no group names this robot, and it ignores the group for *
+    """
+    from mandelbot.robotstxt.verdict import Verdict  # noqa: PLC0415 -- a table until here
+
+    verdict = robots.verdict(url, with_fallback(agent))
+    if verdict.agent != "*" or not ignores_star(agent):
+        return verdict
+    reason = Verdict.STAR_IGNORED
+    if verdict.reason in {Verdict.ROBOTS_TXT, Verdict.NOT_A_URL}:
+        reason = verdict.reason
+    return Verdict(allowed=True, rule=None, agent=None, reason=reason)

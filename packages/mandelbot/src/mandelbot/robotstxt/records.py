@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mandelbot.robotstxt.dialects import FIELDS, FIELDS_OF_USE, GROUP_FIELDS, OWN_FIELDS
 from mandelbot.robotstxt.grammar import WHITE_SPACE, decode
-from mandelbot.robotstxt.times import READERS
+from mandelbot.robotstxt.times import TIME_READERS
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
@@ -205,7 +205,7 @@ def _problems(line: str, text: str, field: str, value: str) -> Iterator[RecordPr
         yield RecordProblem.UNKNOWN_FIELD
     elif field and not value and field not in _MAY_BE_EMPTY:
         yield RecordProblem.NO_VALUE
-    elif field in READERS and READERS[field](value) is None:
+    elif field in TIME_READERS and TIME_READERS[field](value) is None:
         yield RecordProblem.BAD_VALUE
     if not line.isascii() and not _is_utf8(line):
         yield RecordProblem.NOT_UTF8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from mandelbot.preferences.in_robots_txt import Preference
     from mandelbot.preferences.of_file import FilePreferences
     from mandelbot.preferences.statements import Statement, Usage
+    from mandelbot.robotstxt.agents import Agent
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
     from mandelbot.robotstxt.times import RequestRate, TimeWindow
     from mandelbot.robotstxt.verdict import Verdict
-
-    Agent = str | Sequence[str]
 
 CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the memory
 

@@ -10,9 +10,12 @@ from mandelbot.robotstxt.grammar import decode, line_ends, searchable
 _AROUND = "<>\"'`“”‘’«»\u200b\u2060\ufeff"  # noqa: RUF001 -- quotes of other scripts
 _URL = re.compile(r"https?://[^\s,<>\"']+", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[\s,;]+")
-#: A line without the field, or with another sign than its colon.
+_LINK = re.compile(r"\[[^\[\]]*\]\((https?://[^\s()]+)\)", re.IGNORECASE)  # of Markdown
+#: A line without the field or its colon, with another sign for that, or with Sitemaps.
 _BARE = re.compile(
-    r"[\r\n][ \t]*(?P<field>sitemaps?[ \t]*[=;][ \t]*)?(?P<url>https?://[^\s#]+)"
+    r"[\r\n][ \t]*"
+    r"(?P<field>(?:sitemaps[ \t]*:|sitemaps?[ \t]*[=;]|sitemaps?[ \t])[ \t]*)?"
+    r"(?P<url>https?://[^\s#]+)"
     r"[ \t]*(?=[\r\n#]|\Z)",
     re.ASCII | re.IGNORECASE,
 )
@@ -21,11 +24,14 @@ _BARE = re.compile(
 def urls_of(value: str) -> tuple[str, ...]:
     """Return the URLs of a Sitemap line: the value as written if none is evident.
 
-    Evident are whole URLs in quotes or angle brackets, and several with commas or
-    blanks between them.
+    Evident are whole URLs in quotes or angle brackets or as a link of Markdown, and
+    several with commas or blanks between them, or a comma or semicolon at the end.
     """
-    if value.isascii() and _URL.fullmatch(value):
+    if value.isascii() and _URL.fullmatch(value) and value[-1] != ";":
         return (value,)
+    link = _LINK.fullmatch(value)
+    if link is not None:
+        return (link[1],)
     parts = [part.strip().strip(_AROUND) for part in _SEPARATOR.split(value.strip())]
     parts = [part for part in parts if part]
     if parts and all(map(_URL.fullmatch, parts)):

@@ -104,7 +104,7 @@ def read_delay(value: str) -> float | None:
     return float(value) if _DELAY.fullmatch(value) else None
 
 
-READERS: dict[str, Callable[[str], Any]] = {
+TIME_READERS: dict[str, Callable[[str], Any]] = {
     "crawl-delay": read_delay,
     "request-rate": RequestRate.read,
     "visit-time": TimeWindow.read,

@@ -70,6 +70,7 @@ class Verdict:
     NO_RULE: ClassVar = "no rule matches"
     NOT_LISTED: ClassVar = "no rule matches, and only what is allowed may be read"
     NO_GROUP: ClassVar = "no group is about this agent"
+    STAR_IGNORED: ClassVar = "no group names this robot, and it ignores the group for *"
     ROBOTS_TXT: ClassVar = "/robots.txt is always allowed"
     NOT_A_URL: ClassVar = "not a URL that can be read"
     TOO_COSTLY: ClassVar = "too many rules with wildcards for a URL of this length"

@@ -12,5 +12,12 @@ Bytes go in, entries come out: no Scrapy, no network, no file, no clock.
 from mandelbot.sitemaps.entries import SitemapEntry
 from mandelbot.sitemaps.problems import SitemapProblem
 from mandelbot.sitemaps.reader import SitemapReader
+from mandelbot.sitemaps.urls import LONGEST_URL, http_url
 
-__all__ = ["SitemapEntry", "SitemapProblem", "SitemapReader"]
+__all__ = [
+    "LONGEST_URL",
+    "SitemapEntry",
+    "SitemapProblem",
+    "SitemapReader",
+    "http_url",
+]

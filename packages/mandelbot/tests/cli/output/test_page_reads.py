@@ -15,7 +15,7 @@ from wildrobots import ALL, bodies, dialects
 from mandelbot.cli.output import robots_page as page
 from mandelbot.cli.output.robots_page import dialect_data
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import FALLBACKS
+from mandelbot.robotstxt.known_robots import FALLBACKS, IGNORE_STAR
 
 FILES = resources.files(page)
 SCRIPT = "".join(
@@ -44,7 +44,8 @@ def check(chromium):
     """Compare the tables of the page's script with the package's.
 
     To a dialect's fall-backs the page adds those of the robots' operators, which the
-    command line looks up by the robot that it is asked about (`with_fallback`).
+    command line looks up by the robot that it is asked about (`with_fallback`), and
+    the robots that ignore the group for all.
     """
     of_operators = {one.name.lower(): [one.group.lower()] for one in FALLBACKS}
     chromium.get("about:blank")
@@ -59,6 +60,7 @@ def check(chromium):
             robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
             expected = json.loads(json.dumps(robots.tables()))
             expected["fallbacks"].update(of_operators)
+            expected["ignore_star"] = [one.name.lower() for one in IGNORE_STAR]
             assert tables == expected, (dialect.name, body[:2000])
 
     return compare

@@ -182,7 +182,7 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
         agent = ", ".join(report["agent"])
     answer = verdict_words(report)
     resolved = report["resolved_url"]
-    is_own = dialect_of(str(report["agent"])) == report["dialect"]
+    is_own = dialect_of(report["agent"]) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
     lines = [

@@ -15,6 +15,7 @@ from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import (
     KNOWN_ROBOTS,
     KnownRobot,
+    known_robot_verdict,
     with_fallback,
 )
 from mandelbot.robotstxt.records import name_of
@@ -22,9 +23,8 @@ from mandelbot.robotstxt.records import name_of
 if TYPE_CHECKING:
     from mandelbot.answers.outcome import Answer
     from mandelbot.findings import Delivery
-    from mandelbot.robotstxt import Dialect, Verdict
+    from mandelbot.robotstxt import Agent, Dialect, Verdict
     from mandelbot.robotstxt.records import Record
-    from mandelbot.robotstxt.robots_txt import Agent
 
 EVERYBODY = "*"
 """Stands for the robots that the file does not name."""
@@ -174,12 +174,12 @@ class Rules:
         that lies past what robots read.
         """
         robots, reason = self.read(dialect)
-        agent = with_fallback(agent)
         if robots is not None:
-            decided = _verdict_data(robots.verdict(url, agent))
+            decided = _verdict_data(known_robot_verdict(robots, url, agent))
             whole = None
             if len(self.body) > self.max_bytes:
-                whole = _verdict_data(self._robots(dialect, None).verdict(url, agent))
+                all_of_it = self._robots(dialect, None)
+                whole = _verdict_data(known_robot_verdict(all_of_it, url, agent))
             return {**decided, "beyond": None if whole in (None, decided) else whole}
         kind, _ = self._meaning(dialect)
         allowed = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}.get(kind)

@@ -26,7 +26,13 @@ from mandelbot.findings import FINDINGS
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import DIALECTS, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
-from mandelbot.robotstxt.known_robots import FALLBACKS, KINDS, KNOWN_ROBOTS
+from mandelbot.robotstxt.known_robots import (
+    FALLBACKS,
+    IGNORE_STAR,
+    KINDS,
+    KNOWN_ROBOTS,
+    own_dialects,
+)
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt import Dialect
@@ -74,6 +80,7 @@ _REASONS = (
         "NO_RULE",
         "NOT_LISTED",
         "NO_GROUP",
+        "STAR_IGNORED",
         "ROBOTS_TXT",
         "NOT_A_URL",
         "TOO_COSTLY",
@@ -94,6 +101,7 @@ def tester_data(
     return {
         "site": site,
         "dialect": subject.dialect.name,
+        "own_dialects": {} if subject.is_chosen else own_dialects(),
         "dialects": {
             name: {
                 "reads": dialect_data(dialect),
@@ -118,6 +126,7 @@ def dialect_data(dialect: Dialect) -> dict[str, Any]:
     data = asdict(dialect)
     others = ((one.name.lower(), (one.group.lower(),)) for one in FALLBACKS)
     data["fallbacks"] = (*dialect.fallbacks, *others)
+    data["ignore_star"] = [one.name.lower() for one in IGNORE_STAR]
     return {name: value for name, value in data.items() if name not in _OF_FETCHING}
 
 
@@ -211,6 +220,9 @@ class RobotsPageData:
     corrected: dict[str, Any] | None
     """The report of ``fix``; None: there is no file to be read."""
     dialect: Dialect
+    is_chosen: bool = False
+    """Whether this dialect reads the file for robots with another one of theirs, too.
+    """
     agents: Sequence[str]
     """Names of the robot, tried in order."""
     notes: dict[str, list[str]] = field(default_factory=dict)

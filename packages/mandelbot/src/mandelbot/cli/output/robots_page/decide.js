@@ -7,7 +7,7 @@
  * `reason` is the name of a sentence in robotstxt/verdict.py.
  */
 function decide(tables, url, names) {
-  const [group, rules] = rulesFor(tables, names);
+  const { group, rules, isStarIgnored } = rulesFor(tables, names);
   const target = tables.escapes === "google" ? googleTarget(url) : targetOf(url);
   if (target === null) return { allowed: true, line: null, group, reason: "NOT_A_URL" };
   if (target === "/robots.txt" && tables.robots_txt_allowed) {
@@ -18,7 +18,10 @@ function decide(tables, url, names) {
   }
   const best = strongest(rules, target);
   if (best !== null) return { allowed: best[2], line: best[1], group, reason: "A_RULE" };
-  if (group === null) return { allowed: true, line: null, group, reason: "NO_GROUP" };
+  if (group === null) {
+    const reason = isStarIgnored ? "STAR_IGNORED" : "NO_GROUP";
+    return { allowed: true, line: null, group, reason };
+  }
   const allowed = isUnlistedAllowed(tables.kinds, rules);
   return { allowed, line: null, group, reason: allowed ? "NO_RULE" : "NOT_LISTED" };
 }
@@ -88,7 +91,10 @@ const PLACES = {
 
 const ASKED = new WeakMap(); // by tables: the names that were asked for last, and what was found
 
-/** The name in the file of the groups that apply, or null, and their rules in order. */
+/**
+ * The name in the file of the groups that apply, or null, their rules in order, and whether the group
+ * for * would apply, but for a robot that ignores it.
+ */
 function rulesFor(tables, names) {
   const key = JSON.stringify(names);
   if (ASKED.get(tables)?.key !== key) ASKED.set(tables, { key, found: findRules(tables, names) });
@@ -116,10 +122,13 @@ function findRules(tables, names) {
     }
     if (found.size && tables.star_stops) break;
   }
-  if (!best) return [null, []];
+  if (!best) return { group: null, rules: [], isStarIgnored: false };
   const { written, groups } = best;
+  if (written === "*" && names.some((name) => tables.ignore_star?.includes(name))) {
+    return { group: null, rules: [], isStarIgnored: true };
+  }
   const these = tables.repeated_agent === "first" ? [...groups].slice(0, 1) : [...groups];
-  return [written, these.flatMap((group) => group.rules)];
+  return { group: written, rules: these.flatMap((group) => group.rules), isStarIgnored: false };
 }
 
 // What is asked for (paths.py).

@@ -134,8 +134,15 @@
 
   /** What is known of the verdict besides: of the URLs, robot and dialect that the page is about. */
   function notesOn(url) {
-    const isAbout = agentsBox.value === data.agents.join("\n") && dialectBox.value === data.dialect;
+    const isAbout = agentsBox.value === data.agents.join("\n")
+      && dialectBox.value === dialectFor(data.agents);
     return isAbout && !edited && Object.hasOwn(data.notes, url) ? data.notes[url] : [];
+  }
+
+  /** The dialect of a robot for which it is known, else that of the page. */
+  function dialectFor(agents) {
+    const known = namesOf(agents, data.browser_words).find((name) => Object.hasOwn(data.own_dialects, name));
+    return known === undefined ? data.dialect : data.own_dialects[known];
   }
 
   function siteOf(origin) {
@@ -260,10 +267,23 @@
 
   urlsBox.value = data.urls.join("\n");
   agentsBox.value = data.agents.join("\n");
-  for (const box of [urlsBox, agentsBox]) box.addEventListener("input", test);
-  dialectBox.addEventListener("change", test);
+  let isDialectChosen = false; // by the reader
+  const chooseDialect = () => {
+    if (!isDialectChosen) dialectBox.value = dialectFor(linesIn(agentsBox));
+  };
+  chooseDialect();
+  urlsBox.addEventListener("input", test);
+  agentsBox.addEventListener("input", () => {
+    chooseDialect();
+    test();
+  });
+  dialectBox.addEventListener("change", () => {
+    isDialectChosen = true;
+    test();
+  });
   byId("known").addEventListener("change", (event) => {
     if (event.target.value) agentsBox.value = event.target.value;
+    chooseDialect();
     test();
   });
   byId("tester").hidden = false;

@@ -30,6 +30,7 @@ function readTables(octets, dialect, maxBytes) {
     escapes: dialect.escapes,
     agent_match: { token: "equal", google: "equal" }[dialect.agent_match] ?? dialect.agent_match,
     fallbacks: Object.fromEntries(dialect.fallbacks),
+    ignore_star: dialect.ignore_star,
     repeated_agent: dialect.repeated_agent,
     star_stops: dialect.star_stops,
     robots_txt_allowed: dialect.robots_txt_allowed,

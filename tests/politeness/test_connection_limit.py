@@ -1,0 +1,128 @@
+"""A site that refuses what is above a number of requests at once serves that number."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+
+import pytest
+
+from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit, Phase
+from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
+
+
+def served(limit, *numbers, times=1):
+    for _ in range(times):
+        for number in numbers:
+            limit.served(number)
+
+
+def found(most=6):
+    """Return a limit that two pauses have shown."""
+    limit = ConnectionLimit()
+    limit.refused(most + 2, begins_pause=True)
+    served(limit, *range(1, most + 1), times=4)
+    limit.refused(most + 1, begins_pause=True)
+    return limit
+
+
+@pytest.mark.parametrize("most", [1, 2, 6, 20, 64])
+def test_two_pauses_at_about_the_same_number_show_the_limit(most):
+    limit = ConnectionLimit()
+    limit.refused(most + 1, begins_pause=True)
+    served(limit, *range(1, most + 1), times=12)
+    assert limit.most == inf, "once may be anything"
+    limit.refused(most + 1, begins_pause=True)
+    assert limit.most == most
+
+
+def test_the_others_of_a_burst_are_the_same_pause():
+    """An outage refuses all that is in flight, one after another."""
+    limit = ConnectionLimit()
+    served(limit, 8, times=20)
+    limit.refused(8, begins_pause=True)
+    for at_once in (7, 8, 6):
+        limit.refused(at_once, begins_pause=False)
+    assert limit.most == inf
+
+
+def test_a_rate_limit_is_none():
+    """Requests are served at the numbers at which others are refused."""
+    limit = ConnectionLimit()
+    for _ in range(6):
+        limit.refused(3, begins_pause=True)
+        served(limit, 2, 3, 4, times=10)
+    assert limit.most == inf
+
+
+def test_what_is_refused_at_one_request_is_refused_for_another_reason():
+    """A dead page, or an outage: nothing is below one."""
+    limit = ConnectionLimit()
+    for _ in range(6):
+        limit.refused(1, begins_pause=True)
+    assert limit.most == inf
+
+
+def test_chance_is_none():
+    """Nearly all requests are sent with as many in flight as may be."""
+    chance = random.Random(3)
+    numbers = [*range(1, 9), 8, 8, 8, 8, 8, 8, 8, 8, 8, 8]
+    limit = ConnectionLimit()
+    for _ in range(3_000):
+        if chance.random() < 0.05:
+            limit.refused(chance.choice(numbers), begins_pause=True)
+        else:
+            limit.served(chance.choice(numbers))
+        assert limit.most == inf
+
+
+def test_one_pause_for_another_reason_does_not_end_the_limit_and_two_do():
+    limit = found()
+    served(limit, 4, 5, 6, times=30)
+    limit.refused(3, begins_pause=True)
+    assert limit.most == 6
+    served(limit, 4, 5, 6, times=30)
+    limit.refused(2, begins_pause=True)
+    assert limit.most == inf
+
+
+def test_one_more_is_tried_after_long_and_the_next_time_after_longer():
+    limit = found()
+    waits = []
+    for _ in range(6):
+        answers = 0
+        while limit.most == 6:
+            limit.served(6)
+            answers += 1
+        waits.append(answers)
+        assert limit.most == 7
+        limit.refused(7, begins_pause=True)
+        assert limit.most == 6
+    assert waits == sorted(waits)
+    assert waits[0] == 6 * 200
+    assert waits[-1] == 16 * waits[0]
+
+
+def test_a_site_that_serves_more_than_before_gets_more():
+    limit = found()
+    served(limit, 6, times=12_000)
+    assert limit.most > 8
+
+
+def test_the_limit_holds_for_the_requests_at_once():
+    limit = ConcurrencyLimit(16)
+    assert not limit.refused(8, begins_pause=True)
+    for number in (1, 2, 3, 4, 5, 6) * 3:
+        limit.served(number)
+    assert limit.refused(7, begins_pause=True), "it is why that one was refused"
+    assert not limit.refused(6, begins_pause=False), "and of this one it is not"
+    assert limit.bound == 6
+    assert limit.found(16) == 6
+    assert limit.found(6) is None, "the project allows no more"
+    answers, now = 8, 0.0
+    for _ in range(2_000):
+        answers += 1
+        now += 0.01
+        limit.full(answers, now, 16)
+        assert limit.bound <= 6
+    assert limit.phase is not Phase.STARTING
