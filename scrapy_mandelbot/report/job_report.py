@@ -120,6 +120,7 @@ def _add(one: SiteRecord, other: SiteRecord, now: float) -> None:
     one.sites = 1
     one.has_robots = one.has_robots or other.has_robots
     one.pace = other.pace or one.pace
+    one.concurrency = other.concurrency or one.concurrency
     one.limit = other.limit if one.limit is None else one.limit
     pauses = sorted([*one.pauses, *other.pauses], key=attrgetter("since"))
     one.pauses_seen -= _joined(pauses)

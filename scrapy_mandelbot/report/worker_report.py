@@ -22,6 +22,7 @@ from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.lost_requests import lost_line
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import (
+    ConcurrencyRecord,
     PaceRecord,
     PauseRecord,
     RobotsRecord,
@@ -58,6 +59,7 @@ _LISTS: Mapping[str, type] = {
 }
 _PARTS: Mapping[str, type] = {
     "pace": PaceRecord,
+    "concurrency": ConcurrencyRecord,
     "retry_after": RetryAfterRecord,
     "sitemaps": SitemapsRecord,
     "tags": TagsRecord,
