@@ -375,7 +375,7 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
     """Print what came of it; return the exit code."""
     ended = crowd.ended()
     twice = sum(ended.values()) - len(ended)
-    reasons = Counter(one.get("finish_reason", "killed") for one in said)
+    reasons = Counter(one.get("finish_reason", "killed or not started") for one in said)
     print(
         f"{what}: {len(urls):,} pages in {seconds:.1f} s, {len(urls) / seconds:.0f} a"
         " second"
