@@ -70,6 +70,12 @@ COMPONENTS = (
     Component(
         _DOWNLOADS, "sitemap_crawl.selection.SitemapBodies", _FIRST + 1, _OF_SITEMAPS
     ),
+    Component(
+        _DOWNLOADS,
+        "downloadermiddlewares.site_budget.SiteBudgetMiddleware",
+        95,
+        _sets("MANDELBOT_SITE_BUDGET"),
+    ),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(

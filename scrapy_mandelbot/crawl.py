@@ -42,6 +42,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.credentials import Credentials
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.fetchers import Fetchers
 from scrapy_mandelbot.fetching.request_agents import Agents
@@ -137,6 +138,8 @@ class Crawl:
             crawler, self.config, self.store, self.clock, self.events
         )
         self.throttle.health_check.forbids = self.forbids
+        if self.throttle.budgets is not None:
+            self.throttle.budgets.sitemap_key = CITED
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
         self._connect(self.fetcher)
@@ -223,7 +226,8 @@ class Crawl:
         if site.pacer.known_until > self.now() or self.is_for_a_person(request):
             return False
         rules = None
-        if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
+        obeys = self.config.obeys_pace_of(site.name)
+        if obeys and not request.meta.get("dont_obey_robotstxt"):
             rules = self.fetchers.of(request).known(site.name)
         # not known yet, or nothing could be asked
         if rules is None or rules.parser is None:

@@ -294,6 +294,14 @@ def scheduler_only_waits(crawler: Crawler) -> bool:
     return bool(getattr(_scheduler(crawler), "only_waits", False))
 
 
+def scheduler_left_over(crawler: Crawler) -> int:
+    """Return how many requests the scheduler keeps from this run, beside the queue's.
+
+    Only that of a job does.
+    """
+    return int(getattr(_scheduler(crawler), "left_over", 0))
+
+
 def path_safe(name: str) -> str:
     """Return the name of the directory in which Scrapy keeps the queue of this name.
 

@@ -94,6 +94,12 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
     ("MANDELBOT_CONCURRENCY", "auto", "'fixed' or 'measured'"),
+    ('MANDELBOT_SITE_BUDGET["pages"]', 0, "a whole number, 1 or more"),
+    ('MANDELBOT_SITE_BUDGET["bytes"]', "1 MB", "a whole number, 1 or more"),
+    ('MANDELBOT_SITE_BUDGET["seconds"]', 0, "a number of seconds above 0"),
+    ('MANDELBOT_SITE_BUDGET["sites"]', ["example.com"], "budgets by host or site"),
+    ("MANDELBOT_SITE_BUDGET", 1000, "a dict with any of 'pages', 'bytes', 'seconds'"),
+    ("MANDELBOT_SITE_BUDGET", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
     ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "bing", "'interval' or 'window'"),
@@ -285,6 +291,115 @@ def test_a_delay_for_all_hosts_of_a_domain(site, delay):
         "*.bücher.example": 6,
     }
     assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
+
+
+@pytest.mark.parametrize("mode", ["Obey", "", "OBEY", "auto", True, None])
+def test_a_mode_in_place_of_a_delay_is_one_of_two(mode):
+    """The wrong one is named, with what it takes in one line."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_CRAWL_DELAYS={"example.com": mode})
+    assert str(error.value) == (
+        f"MANDELBOT_CRAWL_DELAYS['example.com'] = {mode!r}: it takes a number of"
+        " seconds, 0 or more, or 'obey' or 'manual'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("site", "by_default", "with_obey"),
+    [
+        ("https://other.example", False, True),
+        ("https://obeyed.example", True, True),
+        ("https://www.obeyed.example", False, True),
+        ("https://manual.example", False, False),
+        ("https://www.domain.example", True, True),
+        ("https://shop.domain.example", False, True),  # its delay replaces the file's
+    ],
+)
+def test_the_crawl_delay_of_some_sites_is_obeyed(site, by_default, with_obey):
+    """By the most specific entry; else MANDELBOT_PACE decides."""
+    delays = {
+        "obeyed.example": "obey",
+        "manual.example": "manual",
+        ".domain.example": "obey",
+        "shop.domain.example": 5,
+    }
+    settings = {"ROBOTSTXT_OBEY": True, "MANDELBOT_CRAWL_DELAYS": delays}
+    assert config(**settings).obeys_pace_of(site) is by_default
+    assert config(**settings, MANDELBOT_PACE="obey").obeys_pace_of(site) is with_obey
+    assert not config(
+        MANDELBOT_CRAWL_DELAYS=delays, ROBOTSTXT_OBEY=False
+    ).obeys_pace_of(site)
+    of_shop = config(**settings).configured_delay("https://shop.domain.example")
+    assert of_shop == 5
+    assert config(**settings).configured_delay("https://obeyed.example") is None
+
+
+WRONG_BUDGETS = [
+    (
+        {"example.com": {"pages": -1}},
+        "['example.com']['pages'] = -1: it takes a whole number, 1 or more",
+    ),
+    (
+        {"example.com": {"page": 1}},
+        (
+            "['example.com'] = {'page': 1}: it takes a dict with any of 'pages',"
+            " 'bytes', 'seconds', not 'page' (did you mean 'pages'?)"
+        ),
+    ),
+    (
+        {"example.com": 10},
+        "['example.com'] = 10: it takes a dict with any of 'pages', 'bytes', 'seconds'",
+    ),
+    (
+        {"example.com": None},
+        (
+            "['example.com'] = None: it takes a dict with any of 'pages', 'bytes',"
+            " 'seconds'"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("sites", "wrong"), WRONG_BUDGETS)
+def test_a_wrong_budget_of_one_site_is_named(sites, wrong):
+    """In one line, with what it takes."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_SITE_BUDGET={"sites": sites})
+    assert str(error.value) == f'MANDELBOT_SITE_BUDGET["sites"]{wrong}'
+
+
+@pytest.mark.parametrize("place", ["example.com/a", "a b.example", "", "*"])
+def test_a_budget_is_for_a_host_or_a_site(place):
+    """As a delay is."""
+    with pytest.raises(SettingsError, match="it takes budgets by host"):
+        config(MANDELBOT_SITE_BUDGET={"sites": {place: {"pages": 1}}})
+
+
+@pytest.mark.parametrize(
+    ("site", "limits"),
+    [
+        ("https://example.com", (10, None, 60.0)),
+        ("https://other.example", (1000, None, 60.0)),
+        ("https://www.domain.example", (None, None, 60.0)),
+        ("https://shop.domain.example", (1000, 5, 60.0)),
+        ("https://free.example", None),
+    ],
+)
+def test_the_budget_of_a_site(site, limits):
+    """The most specific entry changes what it names; without a limit there is none."""
+    sites = {
+        "Example.com": {"pages": 10},
+        ".domain.example": {"pages": None},
+        "shop.domain.example": {"bytes": "5"},
+        "free.example": {"pages": None, "seconds": None},
+    }
+    settings = {"pages": 1000, "seconds": "60", "sites": sites}
+    for value in (settings, json.dumps(settings)):
+        found = config(MANDELBOT_SITE_BUDGET=value)
+        assert found.has_budgets
+        assert found.budget_of(site) == limits
+    assert not config().has_budgets
+    assert not config(MANDELBOT_SITE_BUDGET={}).has_budgets
 
 
 def test_files_are_obeyed_where_robots_txt_is():

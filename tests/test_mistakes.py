@@ -163,6 +163,16 @@ MISTAKES = [
     ),
     (
         {
+            "ROBOTSTXT_OBEY": False,
+            "MANDELBOT_CRAWL_DELAYS": {"example.com": "obey"},
+        },
+        (
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so"
+            " MANDELBOT_CRAWL_DELAYS = {'example.com': 'obey'} does nothing."
+        ),
+    ),
+    (
+        {
             "ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser",
             "MANDELBOT_DIALECT": "google",
         },

@@ -48,8 +48,11 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
                 with Path(site).open(encoding="utf-8-sig", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
             paint = invocation.terminal.paint
+            contents = job.contents()
+            if opts.only_unfinished:
+                contents = contents.without_complete()
             report, text = stored_report.job_report(
-                job.contents(), _tries(invocation), time.time(), paint
+                contents, _tries(invocation), time.time(), paint
             )
             return Result(0, {"folder": job.name, **report}, text)
     except ImportError as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.cli import cut, joined
 from mandelbot.formatting import columns, counted, printable, shown
 
+from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mandelbot.cli import TerminalStyle
 
     from scrapy_mandelbot.job.opened_job import JobContents
+    from scrapy_mandelbot.job.site_budgets import StoredBudget
     from scrapy_mandelbot.store.contract import CachedRobots
 
 _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
@@ -121,14 +123,19 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
 
     def site_data(site: str, count: int) -> dict[str, Any]:
         pause = pauses.get(site, _NO_PAUSE)
-        until = later(pauses.get(site, _NO_PAUSE).until)
+        until = later(pause.until)
+        is_given_up = pause.failed_probes >= tries and until is None
+        budget = job.budgets.get(site)
+        state = "given up" if is_given_up else "paused" if until else "waiting"
         return {
             "site": site,
+            "state": _state(count, budget, state),
+            "budget": _budget_data(budget),
             "waiting": count - job.in_flight[site],
             "in_flight": job.in_flight[site],
             "paused_until": until,
             "failed_probes": pause.failed_probes,
-            "given_up": pause.failed_probes >= tries and until is None,
+            "given_up": is_given_up,
             "set_aside": [
                 {
                     "section": path,
@@ -141,7 +148,8 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
             "next_turn": later(job.turns.get(site)),
         }
 
-    counts = {**dict.fromkeys(pauses, 0), **job.requests}
+    sites = {**pauses, **job.budgets}
+    counts = {**dict.fromkeys(sites, 0), **job.requests}
     in_flight = job.in_flight.total()
     return {
         "waiting": job.requests.total() - in_flight,
@@ -184,11 +192,26 @@ def _reason(site: dict[str, Any]) -> str:
     return "pace" if site["next_turn"] else "next"
 
 
+def _state(count: int, budget: StoredBudget | None, otherwise: str) -> str:
+    if not count:
+        return "complete"
+    if budget is not None and budget.is_reached:
+        return "budget reached"
+    return otherwise
+
+
+def _budget_data(stored: StoredBudget | None) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    return {**stored.spent._asdict(), "reached": stored.is_reached}
+
+
 def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     run, were = (
         ("a run has it", "are") if report["running"] else ("no run has it", "were")
     )
-    sites = counted(len(report["sites"]), "site")
+    unfinished = [one for one in report["sites"] if one["state"] != "complete"]
+    sites = counted(len(unfinished), "site")
     requests = counted(report["waiting"], "request")
     lines = [
         f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"
@@ -221,6 +244,10 @@ def _why(site: dict[str, Any]) -> str:
         return (
             f"paused until {_minute(site['paused_until'])}, {tries}: {site['reason']}"
         )
+    if site["state"] == "budget reached":
+        budget = site["budget"]
+        spent = Spent(budget["pages"], budget["bytes"], budget["seconds"])
+        return f"budget reached after {spent.as_text()}"
     if site["given_up"]:
         return f"given up after {tries}, the next run tries again: {site['reason']}"
     reasons = []

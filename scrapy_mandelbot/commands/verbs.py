@@ -63,6 +63,7 @@ VERBS = {
                 const="",
                 metavar="FILE",
             ),
+            flag("--only-unfinished", "leave out the sites of which nothing waits"),
         ),
         "0: done; 1: nothing to requeue, or a request or a line cannot be read",
         ("crawls/shop-1 requeue https://shop.example", "crawls/shop-1 add urls.txt"),

@@ -68,6 +68,7 @@ class PauseMiddleware:
         if not self._crawl.config.enabled:
             raise NotConfigured
         self._throttle = self._crawl.throttle
+        self._budgets = self._throttle.budgets
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
@@ -236,6 +237,8 @@ class PauseMiddleware:
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
                     flight.site.tally.pages += 1
+                    if self._budgets is not None:
+                        self._budgets.answered(flight, response)
                     throttle.release(flight)
                     return response
         if not self._special.isdisjoint(meta):
@@ -249,10 +252,15 @@ class PauseMiddleware:
         ):
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
-            is_cached = "cached" in response.flags
-            flight.site.tally.count_answer(response.status, is_cached=is_cached)
+            self._count_answer(flight, response)
         throttle.release(flight)
         return response
+
+    def _count_answer(self, flight: Flight[Site], response: Response) -> None:
+        is_cached = "cached" in response.flags
+        flight.site.tally.count_answer(response.status, is_cached=is_cached)
+        if self._budgets is not None:
+            self._budgets.answered(flight, response)
 
     async def _send_again(
         self, flight: Flight[Site], response: Response

@@ -186,6 +186,13 @@ QUOTA = Event(
     "Paused %(where)s until %(until)s: its quota is used up (RateLimit header)",
     stats=("mandelbot/pace/quota",),
 )
+BUDGET_REACHED = Event(
+    "%(site)s has reached its budget after %(spent)s (%(waiting)s queued: %(fate)s)",
+    stats=("mandelbot/budget/reached",),
+)
+# Not by this run.
+BUDGET_STILL_REACHED = Event(stats=("mandelbot/budget/reached",))
+BUDGET_DROPPED = Event(stats=("mandelbot/budget/dropped",))
 TURN_WAITED = Event(
     stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),)
 )

@@ -12,10 +12,13 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.site_states import (
     CHANGES,
     EMPTY_HANDOVER,
+    SiteHandover,
+    budget_in,
     handover_of,
     is_calm,
     read_handover,
 )
+from scrapy_mandelbot.politeness.budget import Spent
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -50,6 +53,8 @@ class OwnSites:
         self._queue = queue
         self._save_soon = save_soon
         self._crawl.events.subscribe(self._site_changed, *CHANGES)
+        if self._crawl.throttle.budgets is not None:
+            self._crawl.throttle.budgets.takes_account = True
         self.server_time = 0.0  # seconds by which the server's clock is ahead
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
@@ -57,6 +62,7 @@ class OwnSites:
         for name, state in sites.items():
             for pause in read_handover(state, self.server_time):
                 self._crawl.throttle.peers.take_over(name, pause, is_newest=True)
+            self._take_budget(name, state)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.load(line)
@@ -106,8 +112,10 @@ class OwnSites:
             site = self._crawl.sites.get(name)
             if site is not None:
                 least = engine.slot_delay(self._crawler, site.slots)
-                left = handover_of(site, now, self.server_time, least)
-                if left != EMPTY_HANDOVER:
+                left = self._handover_of(site, now, least)
+                # of a budget alone, what is settled is on the server
+                must_wait = left.milliseconds != EMPTY_HANDOVER.milliseconds
+                if must_wait or read_handover(left.state):
                     known.append((name, *left))
                 self._storage.given_back(*self._queue.leave(site))
                 self._forget(site)
@@ -155,12 +163,26 @@ class OwnSites:
         flights = self._crawl.throttle.in_flight.flights.values()
         if all(flight.site is not site for flight in flights):
             self._crawl.sites.forget(site)
+        if self._crawl.throttle.budgets is not None:
+            self._crawl.throttle.budgets.forget(site.name)
 
     def _say_what_is_left(self, site: Site, now: float, least: float = 0.0) -> None:
-        self._job.rest(site.name, *handover_of(site, now, self.server_time, least))
+        self._job.rest(site.name, *self._handover_of(site, now, least))
+
+    def _handover_of(self, site: Site, now: float, least: float) -> SiteHandover:
+        unsettled = self._storage.unacked
+        return handover_of(site, now, self.server_time, least, unsettled)
+
+    def _take_budget(self, name: str, state: bytes) -> None:
+        """Continue with what previous owners of a site have used up of its budget."""
+        budgets = self._crawl.throttle.budgets
+        if budgets is None:
+            return
+        stored = budget_in(state)
+        budgets.restore(name, Spent() if stored is None else stored.spent)
 
 
 def _is_paused_for_long(site: Site, now: float) -> bool:
-    if site.pause.is_given_up:
+    if site.takes_no_more():
         return True
     return inf > site.pause_due(now) > now + HELD_WHILE_PAUSED

@@ -20,7 +20,7 @@ from scrapy_mandelbot.job.opened_job import (
     StoredOutline,
 )
 from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.job.site_states import read_handover, site_of_line
+from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
 from scrapy_mandelbot.settings.values import is_job_server
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
@@ -100,4 +100,9 @@ class ServerJob:
             sum((Counter(why) for why in self._view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
+            budgets={
+                site: stored
+                for site, state in left.items()
+                if (stored := budget_in(state)) is not None
+            },
         )

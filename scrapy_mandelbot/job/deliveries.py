@@ -79,16 +79,27 @@ class Deliveries:
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()
 
-    def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
-        deaths = self._deaths[self.waiting[-1]]
+    def take(
+        self, *, alone: bool = False, is_over: Callable[[str], bool] | None = None
+    ) -> list[tuple[int, str]]:
+        """Take the next ones, with their lines.
+
+        `is_over`: whether this run requests no more of a line. Such ones stay, and
+        others go before them.
+        """
+        ready = [
+            one
+            for one in reversed(self.waiting)
+            if is_over is None or not is_over(self.lines[one])
+        ]
+        if not ready:
+            return []
+        deaths = self._deaths[ready[0]]
         most = most_at_once(deaths, self._limit)
         if alone:
             most = 1
-        taken = [
-            one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths
-        ]
-        del self.waiting[-len(taken) :]
-        return [(number, self.lines.pop(number)) for number in taken]
+        taken = [one for one in ready[:most] if self._deaths[one] == deaths]
+        return [(number, self.take_one(number)) for number in taken]
 
     def take_one(self, number: int) -> str:
         """Take a certain one out of its turn; return its line."""

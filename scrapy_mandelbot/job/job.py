@@ -25,7 +25,12 @@ from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
-from scrapy_mandelbot.job.site_states import StoredSites
+from scrapy_mandelbot.job.site_budgets import StoredBudgets
+from scrapy_mandelbot.job.site_states import (
+    StoredSites,
+    section_of_line,
+    site_of_line,
+)
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.job.unacked import exception_of
@@ -162,6 +167,9 @@ class Job(RunningJob):
         """Restore what is stored beside requests; `load` adds a line to the queue."""
         self._load_line = load
         self.sites.restore(self.storage)
+        budgets = self._crawl.throttle.budgets
+        if budgets is not None:
+            StoredBudgets(self, budgets, self.storage.unacked).restore()
         self.cookie_watch = watch_cookies(self._crawler)
         if self.cookie_watch is not None:
             self._cookies = JobCookies(self, self.cookie_watch)
@@ -241,12 +249,23 @@ class Job(RunningJob):
         return self.storage.unacked.keys().isdisjoint(self._tried)
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
-        taken = self.deliveries.take(alone=alone)
+        taken = self.deliveries.take(alone=alone, is_over=self._is_over)
         bring_back = self.storage.bring_back
         read = self.store.read
         self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
         self._tried.pop(None, None)  # unreadable ones
         return [*self._tried.values()]
+
+    @property
+    def left_over(self) -> int:
+        """How many requests that were in flight at a death this run does not send."""
+        waiting = self.deliveries.waiting
+        lines = {self.deliveries.lines[number] for number in waiting}
+        return len(waiting) if all(map(self._is_over, lines)) else 0
+
+    def _is_over(self, line: str) -> bool:
+        site = self._crawl.sites.of(site_of_line(line))
+        return site.takes_no_more(section_of_line(line))
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
         self.deliveries.aside[number] = sys.intern(why)

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.crawl import STORE_FILE
-from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
+from scrapy_mandelbot.job import (
+    deliveries,
+    job_file,
+    salvage,
+    site_budgets,
+    site_states,
+)
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
@@ -117,6 +123,7 @@ class JobFolder:
                 database, _NUMBERED, json.dumps(list(why))
             )
             states = job_file.read_states(database, site_states.IN_JOB)
+            budgets = job_file.read_states(database, site_budgets.IN_JOB)
         with closing(self._store()) as store:
             pauses = store.get_pauses()
             turns = store.get_turns(time.time())
@@ -137,12 +144,23 @@ class JobFolder:
             sections,
             pauses,
             turns,
+            budgets=_read_budgets(budgets),
         )
 
     def _store(self) -> Store:
         """Open the store of the folder; one that is not there yet is empty."""
         path = self._folder / STORE_FILE
         return SqliteStore(path) if path.exists() else MemoryStore()
+
+
+def _read_budgets(
+    values: Mapping[str, bytes],
+) -> dict[str, site_budgets.StoredBudget]:
+    read = {
+        name.removeprefix(site_budgets.IN_JOB): site_budgets.read_budget(value)
+        for name, value in values.items()
+    }
+    return {site: stored for site, stored in read.items() if stored is not None}
 
 
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:

@@ -46,16 +46,22 @@ class JobScheduler(StoredScheduler):
             self._queue.close()
             self._job.close(reason)
 
+    @property
+    def left_over(self) -> int:
+        """How many requests, beside the queue's, this run does not send any more."""
+        return self._job.left_over
+
     def has_pending_requests(self) -> bool:
         return len(self) > 0
 
     def take(self) -> Request | None:
+        request = None
         if self._job.has_overdue:
             request = self._take_from_last(alone=True)
-        else:
+        if request is None:
             request = self._queue.pop()
-            if request is None and not (self._unacked or self._storage.is_tired):
-                request = self._take_from_last(alone=False)
+        if request is None and not (self._unacked or self._storage.is_tired):
+            request = self._take_from_last(alone=False)
         if request is not None:
             self._job.saves.changed()
         return request
@@ -69,6 +75,9 @@ class JobScheduler(StoredScheduler):
         """Take one of those that were in flight at a death, if any waits."""
         if not self._job.deliveries.waiting:
             return None
-        for line in self._job.hand_out_last(alone=alone):
+        lines = self._job.hand_out_last(alone=alone)
+        if not lines:
+            return None
+        for line in lines:
             self._queue.load(line)
         return self._queue.pop()

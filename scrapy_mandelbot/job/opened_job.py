@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.job.job_store import Place
+    from scrapy_mandelbot.job.site_budgets import StoredBudget
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
     from scrapy_mandelbot.store.contract import StoredPause
 
@@ -55,6 +56,20 @@ class JobContents(NamedTuple):
     """When a site's crawl delay ends."""
     workers: Mapping[int, tuple[float, int]] = {}
     """The seconds left of a worker's lease, and how many sites it has."""
+    budgets: Mapping[str, StoredBudget] = {}
+    """What sites have used up, and whether that is all that the last run allowed."""
+
+    def without_complete(self) -> JobContents:
+        """Return the contents without the sites of which nothing waits."""
+
+        def unfinished(found: Mapping[str, Any]) -> dict[str, Any]:
+            return {site: found[site] for site in found if self.requests[site]}
+
+        return self._replace(
+            left=unfinished(self.left),
+            pauses=unfinished(self.pauses),
+            budgets=unfinished(self.budgets),
+        )
 
 
 class OpenedJob(Protocol):

@@ -1,19 +1,23 @@
 """The state of a site for its next owner: another worker, or a later run.
 
 What outlasts a change of owner continues: a pause, its failed probes, suspended
-sections, the turn of a crawl delay. A recovery starts over with a probe. A state that
-cannot be read delays a site no longer than its owner has said to Redis.
+sections, the turn of a crawl delay, what is used up of a budget. A recovery starts over
+with a probe. A state that cannot be read delays a site no longer than its owner has
+said to Redis.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import islice
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.job import site_budgets
+from scrapy_mandelbot.job.site_budgets import StoredBudget
+from scrapy_mandelbot.politeness.budget import EXEMPT
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.scheduling.round_robin import PAST_PAUSES, QueueParts
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 ENDLESS = "inf"  # of a site that is given up: no worker gets it before the next run
+_BUDGET = b"\n"  # before a budget, behind the pauses; requeue.lua knows it
 _MOST = 50  # pauses of a site, which chooses the paths of its sections
 
 
@@ -43,21 +48,31 @@ def is_calm(site: Site) -> bool:
 
 
 def handover_of(
-    site: Site, now: float, server_time: float, least: float
+    site: Site,
+    now: float,
+    server_time: float,
+    least: float,
+    unsettled: Container[Any] = (),
 ) -> SiteHandover:
     """Return a site's state for its next owner, which waits at least `least` seconds.
 
-    `server_time`: seconds by which the server's clock is ahead.
+    `server_time`: seconds by which the server's clock is ahead. `unsettled`: the
+    requests that the next owner would send anew.
     """
+    budget = b""
+    if site.budget is not None:
+        spent = site.budget.settled(now, unsettled)
+        stored = StoredBudget(spent, site.budget.is_reached)
+        budget = _BUDGET + site_budgets.written(stored)
     if site.is_plain and not least:
-        return EMPTY_HANDOVER
+        return SiteHandover(budget, "0")
     rest = max(least, site.pacer.due_after(now) - now, site.pause_due(now) - now, 0.0)
-    if site.pause.is_given_up:
+    if site.takes_no_more():
         rest = inf
     elif not isfinite(rest):  # probed just now
         rest = least
     return SiteHandover(
-        written(pauses_of(site), server_time),
+        written(pauses_of(site), server_time) + budget,
         ENDLESS if rest == inf else f"{rest * 1000:.0f}",
     )
 
@@ -73,15 +88,21 @@ def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
 
 def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
     """Return the pauses of a site; none where they cannot be read."""
+    pauses = state.partition(_BUDGET)[0]
     try:
         return [
             LeftPause(
                 float(until) - server_time, str(reason), int(failed), "".join(section)
             )
-            for until, reason, failed, *section in json.loads(state or b"[]")
+            for until, reason, failed, *section in json.loads(pauses or b"[]")
         ]
     except (ValueError, TypeError, OverflowError):
         return []
+
+
+def budget_in(state: bytes) -> StoredBudget | None:
+    """Return what is used up of the budget of a site; None: it has none."""
+    return site_budgets.read_budget(state.partition(_BUDGET)[2])
 
 
 def site_of_line(name: str) -> str:
@@ -91,7 +112,7 @@ def site_of_line(name: str) -> str:
 def section_of_line(name: str) -> str:
     """Return the section with which a line was set aside; empty: it was not."""
     section = QueueParts.of(name).section
-    return "" if section == PAST_PAUSES else section
+    return "" if section in {PAST_PAUSES, EXEMPT} else section
 
 
 # state: when it was last written, in seconds since the epoch
@@ -104,6 +125,7 @@ CHANGES = {
     events.RESUMED,
     events.RECOVERED,
     events.GIVEN_UP,
+    events.BUDGET_REACHED,
     events.REFUSES_ROBOTS,
     events.SECTION_PAUSED,
     events.SECTION_PROLONGED,

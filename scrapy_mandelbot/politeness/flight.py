@@ -28,6 +28,8 @@ class Purpose(Enum):
     """It is the one request of the site at its crawl delay."""
     QUOTA = "quota"
     """It is one of those that the site's quota still allows."""
+    BUDGET = "budget"
+    """It is one of the pages that the project's budget for the site still allows."""
 
 
 class Reservation(NamedTuple):
@@ -158,8 +160,12 @@ class Wait(Enum):
     """A turn at the crawl delay, or the quota."""
     RULES = "rules"
     """The scout, which finds out its site's rules."""
+    BUDGET = "budget"
+    """The end of requests that may use up the budget of the site."""
     NOTHING = "given up"
-    """It is never sent in this run: its site, section or page is given up."""
+    """It is never sent in this run: its site, section or page is given up, or the
+    budget of its site is reached.
+    """
 
 
 class Decision(NamedTuple):

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.faults import sections_of
-from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE
+from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE, Mode
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause
@@ -82,14 +82,18 @@ def refused_least(
 ) -> int:
     """Return which of these requests, all refused before, had best be the probe.
 
-    The one refused least often, by chance or by a limit: a dead page is refused each
-    time. Of several, the one refused longest ago.
+    The one refused least often: a dead page is refused each time. Of several, the one
+    refused longest ago; so by turns where a slow limit refuses any page.
     """
+    rate_control = site.pause.rate_control
+    is_slow = rate_control is not None and rate_control.mode is Mode.SLOW
 
     def rank(number: int) -> tuple[int, int]:
         one = site.faults.urls.get(fingerprint_of(requests[number]))
         if one is None:
             return 0, -1
+        if is_slow:
+            return 1, one.last_sent
         return one.times, one.last_sent
 
     return min(range(len(requests)), key=rank)

@@ -11,17 +11,19 @@ pause             ``pause``: ``Pause``                at ``until``, for one prob
 suspect section   ``faults``: a ``Pause`` each        as a pause, for it alone
 crawl delay       ``pacer``: ``Pace``                 at the next turn
 quota             ``pacer``: ``Quota``                as a request ends, or a reset
+budget            ``SiteWithBudget.budget``           as a request ends without a
+                                                      page, or in another run
 lease             ``Leases``, of the throttle         when this crawl has the lease
 ================  ==================================  ==============================
 
 ``Site.decide`` is the one decision over all of them but the lease.
 
 Where others wait for the end of one request, that request holds a ``Reservation`` with
-a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay) or ``QUOTA``.
-Every ending (a response, an exception, a request that returns to the queue, waits, or
-was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``, which
-releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as the
-scout continues with its own page. If a release lets others go, ``Throttle.update``
+a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay), ``QUOTA`` or
+``BUDGET``. Every ending (a response, an exception, a request that returns to the queue,
+waits, or was dropped or replaced) leads to ``Throttle.ended`` and ``Flight.settle``,
+which releases each reservation once. ``Throttle.scouted`` settles ``RULES`` earlier, as
+the scout continues with its own page. If a release lets others go, ``Throttle.update``
 wakes them.
 
 ``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
@@ -47,6 +49,7 @@ from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.budget import Budget
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
@@ -63,6 +66,9 @@ def _nothing() -> None:
 
 class Site:
     """What is known of one site. ``now`` is in seconds since the epoch."""
+
+    budget: Budget | None = None
+    """What the project takes of it at the most; only a `SiteWithBudget` has one."""
 
     __slots__ = (
         "__weakref__",
@@ -233,6 +239,10 @@ class Site:
         if self.held_until > now or self.pacer.shut_since is not None:
             return True
         return not self.pause.is_passable
+
+    def takes_no_more(self, section: str = "") -> bool:
+        """Return whether this run requests no more of a site, or of a section."""
+        return self.pause.is_given_up or self.faults.is_hopeless(section)
 
     def is_given_up_for(self, flight: Flight[Any], fingerprint: bytes) -> bool:
         """Return whether a request is sent no more in this run.

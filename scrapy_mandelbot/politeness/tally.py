@@ -30,6 +30,7 @@ class End(Enum):
     URL = "page_given_up"
     WAITED = "waited_too_long"
     ERROR = "error"
+    BUDGET = "above_budget"
     LEFT = "left"
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
+from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _ONE_AND_MORE = {
     ),
     End.WAITED: ("that waited too long",),
     End.ERROR: ("ended by an error in the project",),
+    End.BUDGET: ("above the budget of its site", "above the budget of their site"),
     End.LEFT: ("left in the queue",),
 }
 HOW_RUNS_END = {
@@ -57,6 +59,7 @@ HOW_RUNS_END = {
     "not finished": ("Running", ""),
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
     "sites_paused": ("Stopped", "only paused sites are left"),
+    BUDGET_REACHED: ("Finished", "within MANDELBOT_SITE_BUDGET"),
     "job_set_aside": (
         "Finished",
         "but for requests set aside, which `scrapy robots job` lists",
@@ -90,6 +93,8 @@ class Account:
         """Requests that the previous run left."""
         self._lost = LostRequests(self._crawl.events)
         self._left: int | None = None
+        self._above_budget = 0
+        """Of those left, requests that the project's own budgets keep back."""
         self._began = inf
         self._ended = inf
         self._next_at = inf
@@ -173,7 +178,9 @@ class Account:
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
             parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
-        if left and keeps and reason not in {"finished", "not finished"}:
+        if left and keeps and reason == BUDGET_REACHED:
+            parts.append("Raise MANDELBOT_SITE_BUDGET to continue.")
+        elif left and keeps and reason not in {"finished", "not finished"}:
             parts.append("Run the same command to continue.")
         return " ".join((*parts, *self._advice(lost, left)))
 
@@ -228,6 +235,7 @@ class Account:
         control = self._crawl.manual_control
         self._ended = self._crawl.now()  # the report and the log say the same
         shut, given_up = control.count_shut()
+        self._above_budget = control.count_above_budget()
         # what is given up is not sent, though its pages may be due
         if shut != given_up:
             self._next_at = self._ended + control.next_due()
@@ -280,7 +288,7 @@ class Account:
         """Return which ends of this crawl the project takes for a failure."""
         happened = {
             "lost": total.lost > 0,
-            "left": self.left > 0,
+            "left": self.left > self._above_budget,
             "forbidden": bool(self.forbidden_sites()),
         }
         return [one for one in self._crawl.config.exit_status if happened[one]]

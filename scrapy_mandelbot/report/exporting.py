@@ -6,6 +6,7 @@ own thread made, so no other thread reads the state of a running crawl.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mandelbot.origins import host_of
 
-from scrapy_mandelbot.report.measurements import BUCKETS, METRICS
+from scrapy_mandelbot.report.measurements import BUCKETS, LATEST, METRICS
 from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.measurements import Measurements
+
+_Series = frozenset[tuple[str, str | int]]  # labels
 _ENDED = 10  # ended crawls whose last measurements stay available
 _MOST_CONNECTIONS = 20
 _LONGEST_IDLE = 10  # seconds, as Prometheus waits for an answer by default
@@ -71,10 +74,14 @@ class Instruments:
                 )
 
     def add(self, crawl: MeasuredCrawl) -> None:
-        """Export the measurements of a crawl."""
-        # the same labels must not be exported twice
-        others = (one for one in self._ended if one[0] != crawl.spider)
-        self._ended = deque(others, maxlen=_ENDED)
+        """Export the measurements of a crawl.
+
+        Crawls of one spider have the same labels. Those that run beside each other are
+        added up; one that begins alone replaces what has ended before.
+        """
+        if all(one.spider != crawl.spider for one in self._crawls):
+            others = (one for one in self._ended if one[0] != crawl.spider)
+            self._ended = deque(others, maxlen=_ENDED)
         self._crawls = (*self._crawls, crawl)
 
     def remove(self, crawl: MeasuredCrawl) -> None:
@@ -85,7 +92,8 @@ class Instruments:
         """
         self._crawls = tuple(one for one in self._crawls if one is not crawl)
         is_served = bool(self.url)
-        if not is_served:
+        has_others = any(one.spider == crawl.spider for one in self._crawls)
+        if has_others or not is_served:
             self._ended.append((crawl.spider, crawl.measured))
         try:
             if self.write is not None:
@@ -97,11 +105,17 @@ class Instruments:
     def _observer(self, name: str) -> Callable[[Any], Iterator[Any]]:
         from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
 
+        add: Callable[[float, float], float] = max if name in LATEST else operator.add
+
         def observe(_options: Any) -> Iterator[Any]:
             running = ((one.spider, one.measured) for one in self._crawls)
+            found: dict[_Series, float] = {}
             for spider, measured in (*self._ended, *running):
                 for value, labels in measured.get(name, ()):
-                    yield Observation(value, {"spider": spider, **labels})
+                    series = frozenset({"spider": spider, **labels}.items())
+                    found[series] = add(found.get(series, 0), value)
+            for series, value in found.items():
+                yield Observation(value, dict(series))
 
         return observe
 

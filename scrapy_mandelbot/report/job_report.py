@@ -119,6 +119,8 @@ def _add(one: SiteRecord, other: SiteRecord, now: float) -> None:
     one.in_pauses = in_pauses
     one.sites = 1
     one.has_robots = one.has_robots or other.has_robots
+    reached = one.has_reached_budget or other.has_reached_budget
+    one.has_reached_budget = reached
     one.pace = other.pace or one.pace
     one.concurrency = other.concurrency or one.concurrency
     one.limit = other.limit if one.limit is None else one.limit

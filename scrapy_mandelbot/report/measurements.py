@@ -90,6 +90,8 @@ METRICS = (
     ),
     Metric("mandelbot.request.interval", "s", "Time between requests.", "histogram"),
 )
+LATEST = frozenset({"mandelbot.network.down", "mandelbot.run.ended"})
+"""Metrics of which several crawls of a spider have the largest value, not the sum."""
 BUCKETS = (
     0.05,
     0.1,

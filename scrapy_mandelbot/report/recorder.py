@@ -247,6 +247,10 @@ def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
     )
 
 
+def _budget_reached(one: SiteRecord, _its: Values, _now: Now) -> None:
+    one.has_reached_budget = True
+
+
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
     one.resume(_where(its), now(), its.get("paused_for"))
 
@@ -281,6 +285,8 @@ _WRITTEN: dict[Event, Write] = {
     events.LAST_ATTEMPTS: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
+    events.BUDGET_REACHED: _budget_reached,
+    events.BUDGET_STILL_REACHED: _budget_reached,
     events.REFUSED: _refused,
     events.TURN_WAITED: _waited,
     events.PACE: _paced,

@@ -115,6 +115,8 @@ class SiteRecord(Tally):
     in_pauses = 0.0
     """Seconds of the ended pauses."""
     given_up = 0
+    has_reached_budget = False
+    """Whether MANDELBOT_SITE_BUDGET keeps the rest of its pages back."""
     turns = 0
     """Requests that waited for a crawl delay."""
     turn_waits = 0.0
@@ -219,6 +221,8 @@ class SiteRecord(Tally):
     def _state_of_pages(self) -> str:
         if self.is_forbidden:
             return "forbidden"
+        if self.has_reached_budget:
+            return "budget reached"
         return "page given up" if End.URL in self.ends else "well"
 
     def paused_for(self, now: float) -> float:

@@ -36,6 +36,8 @@ def held(site: Site, now: float) -> Why | None:
         return None
     if site.pause.is_given_up:
         return Why(Reason.GIVEN_UP, None)
+    if site.budget is not None and site.budget.is_reached:
+        return Why(Reason.BUDGET, None)
     if site.held_until > now:
         return Why(Reason.MANUAL, site.held_until)
     if site.scout is not None:
@@ -96,6 +98,10 @@ def _rate(site: Site) -> str:
     return "" if recovery is None else recovery.as_text(0)[0]
 
 
+def _budget_text(site: Site) -> str:
+    return "" if site.budget is None else site.budget.as_text()
+
+
 def _at_once(site: Site) -> str:
     """Return how many requests a site gets at once, and what was found out of it."""
     limit = site.concurrency
@@ -118,6 +124,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
+    Reason.BUDGET: _budget_text,
     Reason.AT_ONCE: _at_once,
     Reason.SLOT_FULL: lambda site: (
         site.tally.ignored_delay() or "its slot has no free transfer"

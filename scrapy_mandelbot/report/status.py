@@ -30,6 +30,7 @@ class Reason(Enum):
     ROBOTS_TXT = "robots.txt pending"
     RECOVERING = "recovering"
     PACE = "pace"
+    BUDGET = "budget reached"
     AT_ONCE = "enough at once"
     SLOT_FULL = "slot full"
     ASKED = "asked"
@@ -48,6 +49,7 @@ SHUT = frozenset(
         Reason.VISIT_TIME,
         Reason.SECTION,
         Reason.PAGE,
+        Reason.BUDGET,
     }
 )
 """Reasons for which nothing is sent to a site now, however much room the crawl has."""

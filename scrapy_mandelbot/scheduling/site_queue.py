@@ -19,6 +19,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness.budget import EXEMPT
 from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
@@ -177,7 +178,8 @@ class SiteQueue:
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
-        if queue is None or "dont_pause" in request.meta or not queue.site.is_plain:
+        is_special = "dont_pause" in request.meta or "dont_obey_budget" in request.meta
+        if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
             self._throttle.pauses.meet_anew(queue.site)
@@ -404,6 +406,8 @@ class SiteQueue:
                 path = section.path
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
+        if request.meta.get("dont_obey_budget"):
+            path = EXEMPT
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(
             SubQueue(site, QueueParts(site.name, slot, path))

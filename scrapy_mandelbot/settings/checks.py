@@ -105,6 +105,7 @@ def _robots_txt_off(project: Project) -> Iterator[Mistake]:
         for name, is_vain in (
             ("MANDELBOT_SITEMAPS", config.sitemaps == "follow"),
             ("MANDELBOT_PACE", config.pace == "obey"),
+            ("MANDELBOT_CRAWL_DELAYS", set(config.crawl_delays.values()) == {"obey"}),
             ("MANDELBOT_DIALECT", project.sets("MANDELBOT_DIALECT")),
         )
         if is_vain

@@ -11,6 +11,7 @@ from mandelbot.answers import PAUSE_STATUSES
 from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_mandelbot.politeness.budget import BudgetLimits
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.settings import values as v
@@ -101,7 +102,7 @@ class Config:
     recovers: bool = _setting(
         'MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True
     )
-    crawl_delays: dict[str, float] = _setting(
+    crawl_delays: dict[str, float | str] = _setting(
         "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
     )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
@@ -117,6 +118,18 @@ class Config:
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
+    )
+    budget_pages: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["pages"]', v.or_none(v.count(1))
+    )
+    budget_bytes: int | None = _setting(
+        'MANDELBOT_SITE_BUDGET["bytes"]', v.or_none(v.count(1))
+    )
+    budget_seconds: float | None = _setting(
+        'MANDELBOT_SITE_BUDGET["seconds"]', v.or_none(v.seconds_above_zero)
+    )
+    budget_sites: dict[str, dict[str, Any]] = _setting(
+        'MANDELBOT_SITE_BUDGET["sites"]', v.site_budgets, {}
     )
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
@@ -252,8 +265,31 @@ class Config:
         return self.pause_idle == "signal"
 
     @property
+    def has_budgets(self) -> bool:
+        """Whether any site has a budget."""
+        return self._general_budget != BudgetLimits() or bool(self.budget_sites)
+
+    @property
+    def _general_budget(self) -> BudgetLimits:
+        return BudgetLimits(self.budget_pages, self.budget_bytes, self.budget_seconds)
+
+    def budget_of(self, site: str) -> BudgetLimits | None:
+        """Return the most that is taken of a site; None: as much as there is.
+
+        What the entry of a site does not name is as for all sites.
+        """
+        limits = self._general_budget
+        own = value_for(site, self.budget_sites)
+        if own is not None:
+            limits = limits._replace(**own)
+        return None if limits == BudgetLimits() else limits
+
+    @property
     def obeys_pace(self) -> bool:
-        """Whether the crawl obeys the crawl delays of robots.txt files."""
+        """Whether the crawl obeys the crawl delays of robots.txt files.
+
+        `obeys_pace_of` knows the sites for which the project sets something else.
+        """
         return self.obey and self.pace == "obey"
 
     @property
@@ -273,8 +309,22 @@ class Config:
         return self.private_hosts or not leads_inside(site, url)
 
     def configured_delay(self, site: str) -> float | None:
-        """Return the delay in MANDELBOT_CRAWL_DELAYS for a site, in seconds."""
-        return value_for(site, self.crawl_delays)
+        """Return the seconds in MANDELBOT_CRAWL_DELAYS for a site.
+
+        None: it has no entry, or one that names a mode of MANDELBOT_PACE.
+        """
+        value = value_for(site, self.crawl_delays)
+        return None if isinstance(value, str) else value
+
+    def obeys_pace_of(self, site: str) -> bool:
+        """Return whether the crawl delay of a site's robots.txt is obeyed.
+
+        A manual delay still replaces it.
+        """
+        mode = value_for(site, self.crawl_delays) if self.crawl_delays else None
+        if not isinstance(mode, str):
+            mode = self.pace
+        return self.obey and mode == "obey"
 
 
 _SETTINGS: dict[str, Setting] = {

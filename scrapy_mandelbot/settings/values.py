@@ -179,22 +179,37 @@ def sign_agent_url(value: Any) -> str:
 _DELAYS = (
     'seconds by host or site, such as {"example.com": 5, "https://shop.example.com":'
     ' 0.5}; a domain with all its hosts is ".example.com", and its hosts without itself'
-    ' are "*.example.com"'
+    ' are "*.example.com"; "obey" and "manual" in place of seconds mean the same as in'
+    " MANDELBOT_PACE"
 )
 
 
-def crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``), host and domain."""
+def crawl_delays(name: str, value: object) -> dict[str, float | str]:
+    """Return seconds or a mode of MANDELBOT_PACE, by site, host and domain.
+
+    A site is written as ``https://example.com``.
+    """
     read = _as_mapping(value)
     if read is None:
         raise SettingsError(name, value, _DELAYS)
-    for key, delay in read.items():
-        if isinstance(delay, bool):
-            raise SettingsError(f"{name}[{key!r}]", delay, _DELAYS)
     return {
-        _place(name, key): seconds(f"{name}[{key!r}]", delay)
+        _reader(_DELAYS)(_place)(name, key): _seconds_or_mode(f"{name}[{key!r}]", delay)
         for key, delay in read.items()
     }
+
+
+def _seconds_or_mode(name: str, value: Any) -> float | str:
+    if isinstance(value, str) and value in PACE_MODES:
+        return value
+    if isinstance(value, bool):
+        raise SettingsError(name, value, _DELAY)
+    try:
+        return seconds(name, value)
+    except SettingsError:
+        raise SettingsError(name, value, _DELAY) from None
+
+
+_DELAY = "a number of seconds, 0 or more, or 'obey' or 'manual'"
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
@@ -207,7 +222,6 @@ def _as_mapping(value: object) -> Mapping[str, object] | None:
     return value if isinstance(value, Mapping) else None
 
 
-@_reader(_DELAYS)
 def _place(key: Any) -> str:
     """Return the site, host or domain as :func:`value_for` looks it up.
 
@@ -229,6 +243,32 @@ def _place(key: Any) -> str:
         raise ValueError
     site = site_of(url)
     return site if is_site else front + site.removeprefix("http://")
+
+
+_BUDGETS = (
+    'budgets by host or site, such as {"example.com": {"pages": 10}}; a domain with all'
+    ' its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+)
+
+
+def site_budgets(name: str, value: object) -> dict[str, dict[str, Any]]:
+    """Return pages, bytes and seconds by site, host and domain; None lifts a limit."""
+    read = _as_mapping(value)
+    if read is None:
+        raise SettingsError(name, value, _BUDGETS)
+    return {
+        _reader(_BUDGETS)(_place)(name, key): _site_budget(f"{name}[{key!r}]", budget)
+        for key, budget in read.items()
+    }
+
+
+def _site_budget(name: str, value: object) -> dict[str, Any]:
+    if value is None:
+        raise SettingsError(name, value, f"a dict with any of {_keys_text(_LIMITS)}")
+    return {
+        key: or_none(_LIMITS[key])(f"{name}[{key!r}]", limit)
+        for key, limit in options(name, value, _LIMITS).items()
+    }
 
 
 @_reader("True or False")
@@ -526,14 +566,26 @@ def key_name(name: str, value: object) -> str:
     return value
 
 
+_LIMITS: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(1),
+    "bytes": count(1),
+    "seconds": seconds_above_zero,
+}
+"""The limits of a budget, with their readers."""
+
+
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict or its JSON; the values are not checked here."""
     read = _as_mapping({} if value is None else value)
     unknown = [_unknown_key(key, keys) for key in read or () if key not in keys]
     if read is None or unknown:
-        takes = f"a dict with any of {', '.join(map(repr, keys))}"
+        takes = f"a dict with any of {_keys_text(keys)}"
         raise SettingsError(name, value, ", not ".join([takes, *unknown]))
     return read
+
+
+def _keys_text(keys: Iterable[str]) -> str:
+    return ", ".join(map(repr, keys))
 
 
 def _unknown_key(key: object, keys: Iterable[str]) -> str:

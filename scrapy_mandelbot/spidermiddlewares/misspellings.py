@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
 META_KEYS = (
+    "dont_obey_budget",
     "dont_obey_robotstxt",
     "dont_obey_robot_tags",
     "dont_obey_usage",

@@ -53,7 +53,7 @@ class ManualControl:
         for site, section, count in chain.from_iterable(
             one.sub_queues() for one in queues
         ):
-            if site.pause.is_given_up or site.faults.is_hopeless(section):
+            if site.takes_no_more(section):
                 shut += count
                 given_up += count
             elif site.is_shut(now) or site.faults.due(section, now) > now:
@@ -64,15 +64,24 @@ class ManualControl:
                 delayed[site] -= pages
         return shut, given_up
 
+    def count_above_budget(self) -> int:
+        """Return how many queued requests wait for a larger budget of their site."""
+        if self._throttle.budgets is None:
+            return 0
+        queues = self._throttle.in_flight.queues
+        return sum(
+            count
+            for site, _, count in chain.from_iterable(
+                one.sub_queues() for one in queues
+            )
+            if site.budget is not None and site.budget.is_reached
+        )
+
     def waiting(self) -> set[Site]:
         """Return the sites of queued requests that may be sent in this run."""
         queues = self._throttle.in_flight.queues
         parts = chain.from_iterable(one.sub_queues() for one in queues)
-        return {
-            site
-            for site, section, _ in parts
-            if not (site.pause.is_given_up or site.faults.is_hopeless(section))
-        }
+        return {site for site, section, _ in parts if not site.takes_no_more(section)}
 
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
@@ -80,7 +89,7 @@ class ManualControl:
         queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
         for site, section, _ in chain.from_iterable(one.sub_queues() for one in queues):
-            if not site.faults.is_hopeless(section):
+            if not site.takes_no_more(section):
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
@@ -139,6 +148,8 @@ class ManualControl:
 
 SITES_PAUSED = "sites_paused"
 """The finish reason of a spider whose remaining requests wait for the next run."""
+BUDGET_REACHED = "budget_reached"
+"""The finish reason if they wait for a larger budget of their sites."""
 
 
 class IdlePolicy:
@@ -182,13 +193,16 @@ class IdlePolicy:
             self._continue()
             return
         shut, given_up = self._manual_control.count_shut()
+        left_over = engine.scheduler_left_over(self._crawler)
+        shut += left_over
+        given_up += left_over
         if not self._only_waits(held, shut):
             self._continue()
             return
         if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
         if self._leaves_the_rest(is_all_given_up=shut == given_up):
-            self._close(SITES_PAUSED)
+            self._close(self._why_the_rest_is_left())
             return
         if self._waits_since is None:
             self._waits_since = self._now()
@@ -214,6 +228,17 @@ class IdlePolicy:
         return (
             self._closes is not None and self._manual_control.next_due() > self._closes
         )
+
+    def _why_the_rest_is_left(self) -> str:
+        """Return the finish reason; budgets are one if nothing else holds requests."""
+        if self._throttle.budgets is None:
+            return SITES_PAUSED
+        are_budgets = all(
+            site.budget is not None and site.budget.is_reached
+            for queue in self._throttle.in_flight.queues
+            for site, _, _ in queue.sub_queues()
+        )
+        return BUDGET_REACHED if are_budgets else SITES_PAUSED
 
     def _continue(self) -> None:
         """Note that the crawl does more than wait."""

@@ -70,7 +70,7 @@ class Paces:
         self, site: Site, robots: RobotsTxt, agent: Callable[[], Agent]
     ) -> None:
         """Report once the pace in a robots.txt that the project does not obey."""
-        if self._config.obeys_pace or "pace" in site.reported:
+        if "pace" in site.reported or self._config.obeys_pace_of(site.name):
             return
         if self._config.configured_delay(site.name) is not None:
             return
@@ -94,7 +94,7 @@ class Paces:
             return self._restore(site)
         if site.pacer.is_on:
             return False
-        until = -inf if self._config.obeys_pace else inf
+        until = -inf if self._config.obeys_pace_of(site.name) else inf
         return self._follow(site, pace_by_hand(by_hand), until)
 
     def _follow(self, site: Site, pace: Pace, until: float) -> bool:
@@ -121,7 +121,7 @@ class Paces:
 
     def _restore(self, site: Site) -> bool:
         """Wait for the turn that the previous run left."""
-        if not self._config.obeys_pace:
+        if not self._config.obeys_pace_of(site.name):
             site.pacer.known_until = inf
             return False
         if not site.pacer.restore(self._config.pace_longest, self._now()):

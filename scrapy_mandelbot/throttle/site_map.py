@@ -45,6 +45,8 @@ class Sites:
     def __init__(self, policy: PausePolicy, *, is_paced: bool = True) -> None:
         self._policy = policy
         self._is_paced = is_paced
+        self.make: Callable[..., Site] = Site
+        """Makes the state of a site, given its name, policy and tally."""
         self.had_trouble = False
         """Whether any site has been in trouble, or refused a request, in this run."""
         self._counted = Tally()
@@ -89,7 +91,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = Site(name, self._policy, self._tally(name))
+            site = self.make(name, self._policy, self._tally(name))
             self._all[name] = site
             if self._tally_of is None:  # what is counted outlasts the site
                 fold = finalize(site, self._counted.add, site.tally)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.throttle.budgets import Budgets
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
 _FOR_A_TIME = frozenset({Wait.PAUSE, Wait.TURN})
@@ -84,6 +85,10 @@ class Throttle:
         self.in_flight = InFlight(
             crawler, self.ended, events_.count, clock.now, self._limit_found
         )
+        self.budgets: Budgets | None = None
+        """With MANDELBOT_SITE_BUDGET: what the crawl takes of each site."""
+        if config.has_budgets:
+            self.budgets = self._limit_sites(config, clock, events_)
         self._leases = Leases(store, self.timers, clock.now, self.update)
         self.has_leases = self._leases.are_lent
         self.peers = Peers(
@@ -134,6 +139,21 @@ class Throttle:
             times=f"{found.times_as_long:.1f}",
         )
 
+    def _limit_sites(self, config: Config, clock: Clock, events_: Events) -> Budgets:
+        from scrapy_mandelbot.throttle.budgets import Budgets  # noqa: PLC0415 -- few crawls
+
+        budgets = Budgets(
+            config,
+            clock,
+            events_,
+            sites=self.sites,
+            keeps=self.keeps_given_up,
+            update=self.update,
+            waiting=self.in_flight.waiting,
+        )
+        self.sites.make = budgets.site
+        return budgets
+
     def _share_limits(self, mode: str) -> SharedLimits:
         from scrapy_mandelbot.throttle.shared_limits import (  # noqa: PLC0415 -- few crawls
             SharedLimits,
@@ -159,6 +179,8 @@ class Throttle:
         self._leases.close()
         self.waiters.close()
         self.timers.take()
+        if self.budgets is not None:
+            self.budgets.close()
 
     # Called by the queue.
 
@@ -198,6 +220,12 @@ class Throttle:
 
     def decide_past_pauses(self, site: Site) -> Decision:
         """Decide on a request that waits for no pause: only for a delay, or a hold."""
+        if site.budget is not None:
+            decision = site.budget.decide()
+            if decision is NEVER and not self.keeps_given_up:
+                return GO
+            if decision is not GO:
+                return decision
         now = self._now()
         due = max(site.held_until, site.pacer.due(now))
         if due <= now:
@@ -231,6 +259,8 @@ class Throttle:
         site = flight.site
         self.in_flight.add_from_queue(flight)
         site.handed_out(flight, now, as_scout=as_scout)
+        if self.budgets is not None:
+            self.budgets.handed_out(flight, now)
         if not site.is_plain:
             self._count_wait(site)
             self._note_leases(site)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
-
 import pytest
 from crawling import ensureDeferred
-from mandelbot.robotstxt.known_robots import FALLBACKS
 from webs import Answer
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 BODY = b"""\
 User-agent: Examplebot
@@ -31,103 +24,6 @@ def file(tmp_path):
     (tmp_path / "robots.txt").write_bytes(BODY)
 
 
-def explained(run):
-    return json.loads(run.stdout)["urls"]
-
-
-@pytest.mark.parametrize("verb", ["explain", "compare"])
-def test_several_urls_from_a_file(robots, file, tmp_path, verb):
-    """After those that are named, one a line; of a file that is not there one line
-    tells.
-    """
-    (tmp_path / "urls.txt").write_bytes(b"/b\r\n\n  /private/x  \n/caf\xe9")
-    options = ["--urls", "urls.txt", "--file", "robots.txt", "--format", "json"]
-    for named in (["/a"], []):
-        urls = [one["url"] for one in explained(robots(verb, *named, *options))]
-        assert urls == [*named, "/b", "/private/x", "/caf%E9"]
-    options[1] = "-"
-    assert [one["url"] for one in explained(robots(verb, *options, stdin=b"/s"))] == [
-        "/s"
-    ]
-    options[1] = "nowhere"
-    run = robots(verb, *options)
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.startswith(b"scrapy robots: nowhere: no such file or directory")
-
-
-@ensureDeferred
-async def test_each_robots_txt_is_fetched_once(webs, robots_later, project):
-    """For all its URLs, with the project's agent; a site that is down tells nothing."""
-    one, other = webs(), webs("127.0.0.2")
-    one.pages["/robots.txt"] = Answer(BODY)
-    other.pages["/robots.txt"] = Answer(b"", 503)
-    urls = [one.url + "/shop", one.url + "/private", other.url + "/a"]
-    run = await robots_later("explain", *urls, "--format", "json")
-    answers = [(one["allowed"], one["group"]) for one in explained(run)]
-    assert answers == [(False, "Examplebot"), (True, "Examplebot"), (None, None)]
-    assert (run.returncode, run.stderr) == (1, b"")
-    assert one.statuses() == [200]
-    assert other.statuses() == [503]
-    text = (await robots_later("explain", urls[2])).stdout.decode()
-    assert "  unknown: 503, asks for a pause\n" in text
-
-
-@pytest.mark.parametrize(
-    ("status", "dialect", "answer"),
-    [(404, "mandelbot", True), (403, "mandelbot", True), (403, "rep1994", False)],
-)
-@ensureDeferred
-async def test_what_no_file_means_depends_on_the_dialect(
-    webs, robots_later, status, dialect, answer
-):
-    """Mandelbot, "HTTP Status Codes"; the standard of 1994 takes 403 for a ban."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(b"", status)
-    run = await robots_later(
-        "explain", web.url, "--dialect", dialect, "--format", "json"
-    )
-    (report,) = explained(run)
-    assert (report["allowed"], run.returncode) == (answer, 0 if answer else 1)
-
-
-@ensureDeferred
-async def test_an_unknown_host_is_a_one_line_error(robots_later):
-    """Nobody can say anything about its URLs."""
-    run = await robots_later("explain", "http://nowhere.invalid/a")
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert (
-        run.stderr
-        == b"scrapy robots: http://nowhere.invalid/robots.txt: no such host\n"
-    )
-
-
-@ensureDeferred
-async def test_an_unavailable_site_does_not_stop_the_others(webs, robots_later):
-    """Nobody knows what it says; the others are asked."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(BODY)
-    urls = ["http://nowhere.invalid/a", web.url + "/a"]
-    run = await robots_later(
-        "explain", "-", "--format", "json", stdin="\n".join(urls).encode()
-    )
-    assert [one["allowed"] for one in explained(run)] == [None, True]
-    assert explained(run)[0]["reason"].startswith("no such host")
-    assert run.returncode == 1
-
-
-@ensureDeferred
-async def test_dialects_differ_in_what_a_status_means(webs, robots_later):
-    """403: a ban to robots of 1994, no file to all others."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(b"", 403)
-    run = await robots_later("compare", web.url, "--format", "json")
-    (report,) = explained(run)
-    assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == [
-        "rep1994"
-    ]
-    assert (report["alike"], run.returncode) == (False, 1)
-
-
 @ensureDeferred
 async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project):
     """A status that pauses a crawl of the project is no word on the rules."""
@@ -139,10 +35,3 @@ async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project)
     run = await robots_later("explain", web.url + "/a")
     assert run.returncode == 1
     assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()
-
-
-def test_the_page_lists_the_fallbacks():
-    """Each with its source and the date of the comparison."""
-    page = (DOCS / "command.rst").read_text(encoding="utf-8")
-    rows = re.findall(r"(?m)^``(\w+)`` +``(\w+)`` +(https://\S+) +(20[\d-]+)$", page)
-    assert rows == [tuple(one) for one in FALLBACKS]

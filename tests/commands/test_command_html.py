@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
-import sys
-
-import pytest
-from crawling import ensureDeferred
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
-from webs import Answer
 
 BODY = b"""\
 User-agent: *
@@ -23,9 +14,6 @@ User-agent: Examplebot
 Disallow: /shop
 Allow: /shop/caf\xc3\xa9
 """
-FIXED = (
-    "Disallow: /search\n\nUser-agent: Examplebot\nDisallow: /shop\nAllow: /shop/café\n"
-)
 
 
 def data_of(page):
@@ -33,68 +21,6 @@ def data_of(page):
     return json.loads(
         re.search(r'type="application/json" id="data">(.*?)</script>', page)[1]
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["check", "-"], 3),
-        (["normalize", "-"], 0),
-        (["explain", "/shop/a", "/a", "--file", "-", "--agent", "Examplebot"], 1),
-        (["explain", "/a", "--file", "-"], 0),
-        (["compare", "/shop/café", "--file", "-", "--agent", "Examplebot"], 1),
-    ],
-)
-def test_four_verbs_have_a_page(robots, arguments, code):
-    """ASCII, whole, on standard output alone; the exit code is that of the text."""
-    run = robots(*arguments, "--format", "html", stdin=BODY)
-    assert (run.returncode, run.stderr) == (code, b"")
-    page = run.stdout.decode("ascii")
-    assert page.startswith("<!doctype html>\n")
-    assert page.endswith("</html>\n")
-    assert "misspelt-field" in page
-    assert (
-        FIXED.encode("ascii", "xmlcharrefreplace").decode().split("\n")[-2][7:] in page
-    )
-    assert robots(*arguments, stdin=BODY).returncode == code
-
-
-def test_the_page_is_about_the_urls_and_the_robot(robots):
-    """Those of the call, in their order; what would change a verdict is with them."""
-    asked = [
-        "/shop/a",
-        "/b",
-        "--file",
-        "-",
-        "--agent",
-        "Examplebot",
-        "--dialect",
-        "google",
-    ]
-    asked.append("--changes")
-    data = data_of(
-        robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode()
-    )
-    assert data["agents"] == ["Examplebot"]
-    assert data["dialect"] == "google"
-    assert data["notes"] == {
-        "/shop/a": [
-            "Without line 6 it is allowed.",
-            "It is allowed with this before line 6: Allow: /shop/a",
-        ],
-        "/b": ["It is forbidden with this before line 6: Disallow: /b"],
-    }
-    data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
-    assert data["agents"] == [Settings()["USER_AGENT"]]
-    assert data["urls"] == ["/private", "/shop", "/"]
-
-
-def test_what_changes_a_verdict_for_another_robot_is_not_told_of_the_pages(robots):
-    """The page tests URLs for the project's robot, also where all are asked about."""
-    asked = ["/shop/a", "--file", "-", "--robots", "--changes", "--format", "html"]
-    data = data_of(robots("explain", *asked, stdin=BODY).stdout.decode())
-    assert data["agents"] == [Settings()["USER_AGENT"]]
-    assert data["notes"] == {"/shop/a": []}
 
 
 def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
@@ -114,92 +40,3 @@ def test_the_robot_is_the_one_that_requests_go_by(robots, project):
     )
     data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
     assert data["agents"] == ["Own/1"]
-
-
-def test_the_policy_names_what_the_page_holds(robots):
-    """The hashes are those of its one script, and of its styles with scripts and
-    without.
-    """
-    page = robots("check", "-", "--format", "html", stdin=BODY).stdout.decode()
-    for name, tag in (("script", "<script>"), ("style", "<style>")):
-        texts = re.findall(f"{tag}(.*?)</{name}>", page, re.DOTALL)
-        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        named = " ".join(
-            f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests
-        )
-        assert f"{name}-src {named};" in page
-
-
-def test_normalize_writes_the_file_and_prints_the_page(robots, tmp_path):
-    """--output is where the corrected file goes."""
-    run = robots(
-        "normalize", "-", "--output", "fixed.txt", "--format", "html", stdin=BODY
-    )
-    assert run.returncode == 0
-    written = (tmp_path / "fixed.txt").read_bytes()
-    assert written == robots("normalize", "-", stdin=BODY).stdout
-    assert run.stdout.startswith(b"<!doctype html>")
-
-
-@ensureDeferred
-async def test_the_page_of_a_site(webs, robots_later):
-    """How its file came is on it, and its URLs are the site's."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(BODY, headers={"Content-Type": "text/html"})
-    for verb, about in (("check", web.url), ("explain", f"{web.url}/private/x")):
-        run = await robots_later(verb, about, "--format", "html")
-        page = run.stdout.decode()
-        assert "not-text-plain" in page
-        assert "<dt>Status</dt><dd>200</dd>" in page
-        data = data_of(page)
-        assert data["site"] == web.url
-        assert data["urls"][0].startswith(f"{web.url}/private")
-
-
-@ensureDeferred
-async def test_the_page_of_a_site_without_a_file(webs, robots_later):
-    """What its absence means is on it."""
-    web = webs()
-    web.pages["/robots.txt"] = Answer(b"gone", status=404)
-    run = await robots_later("check", web.url, "--format", "html")
-    assert run.returncode == 0
-    assert "No rules are read: 404, there is none." in run.stdout.decode()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            ["explain", "http://a.invalid/", "http://b.invalid/"],
-            "a page is about one site, and these URLs are of 2",
-        ),
-        (
-            ["compare", "-", "--file", "r.txt"],
-            "there is no URL, and so no robots.txt to make a",
-        ),
-    ],
-)
-def test_a_page_is_about_one_file(robots, tmp_path, arguments, line):
-    """Otherwise one line says so, before anything is asked for."""
-    (tmp_path / "r.txt").write_bytes(BODY)
-    run = robots(*arguments, "--format", "html")
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.decode().startswith(f"scrapy robots: {line}")
-
-
-def test_html_without_jinja_says_what_to_install(tmp_path, monkeypatch, capsys):
-    """It is an extra; text and JSON do without."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    (tmp_path / "r.txt").write_bytes(BODY)
-    with pytest.raises(SystemExit) as ended:
-        execute(["scrapy", "robots", "check", "r.txt", "--format", "html"], Settings())
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out) == (2, "")
-    assert err.startswith(
-        "scrapy robots: --format html needs Jinja2: pip install 'mandelbot["
-    )
-    assert err.count("\n") == 1
-    with pytest.raises(SystemExit) as ended:
-        execute(["scrapy", "robots", "check", "r.txt"], Settings())
-    assert ended.value.code == 3

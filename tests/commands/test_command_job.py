@@ -62,6 +62,54 @@ def test_waiting_requests_are_listed_by_site(robots, folder):
     assert "\x1b" not in b
 
 
+def with_budgets(folder):
+    """Let the sites of the job have budgets: one reached, one not, one complete."""
+    job = SqliteJob(folder / "job.sqlite")
+    job.put_state("budget/https://a.example", b"[1000, 52000, 61.5, true]")
+    job.put_state("budget/https://b.example", b"[3, 70, 1.0, false]")
+    job.put_state("budget/https://c.example", b"[12, 700, 5.0, false]")
+    job.put_state("budget/https://d.example", b"no JSON")
+    job.commit()
+    job.close()
+
+
+def test_sites_with_budgets_are_complete_or_not(robots, folder):
+    """What has used its budget up says so; only the unfinished ones if asked."""
+    with_budgets(folder)
+    run = robots("job", str(folder))
+    first, _, _, a, b, c = run.stdout.decode().splitlines()
+    assert first.startswith("5 requests of 2 sites wait")
+    assert a.endswith("budget reached after 1,000 pages, 52,000 bytes, 62 s")
+    assert "paused until" in b
+    assert c.split() == ["0", "0", "https://c.example"]
+
+    run = robots("job", str(folder), "--only-unfinished")
+    first, _, _, *rows = run.stdout.decode().splitlines()
+    assert first.startswith("5 requests of 2 sites wait")
+    assert [row.split()[2] for row in rows] == [
+        "https://a.example",
+        "https://b.example",
+    ]
+
+
+def test_the_states_of_sites_are_data(robots, folder):
+    """For the script that starts the next stage."""
+    with_budgets(folder)
+    run = robots("job", str(folder), "--format", "json")
+    sites = json.loads(run.stdout)["sites"]
+    assert {one["site"]: one["state"] for one in sites} == {
+        "https://a.example": "budget reached",
+        "https://b.example": "paused",
+        "https://c.example": "complete",
+    }
+    assert sites[0]["budget"] == {
+        "pages": 1000,
+        "bytes": 52_000,
+        "seconds": 61.5,
+        "reached": True,
+    }
+
+
 def test_sections_set_aside_and_sites_given_up_are_listed(robots, folder):
     """A section whose requests wait in a line of their own; a site whose probes have
     all failed.

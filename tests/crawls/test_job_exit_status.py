@@ -120,6 +120,67 @@ def test_a_project_says_which_ends_are_failures(tmp_path, forked, rule, named, f
     assert run.returncode == (3 if fails else 0), run.stderr.decode()
 
 
+SEVERAL = """
+import asyncio
+from scrapy.crawler import CrawlerProcess, CrawlerRunner
+
+
+class GoodSpider(EndingSpider):
+    name = "good"
+
+    def parse(self, response):
+        yield {"url": response.url}
+
+
+settings = {"MANDELBOT_EXIT_STATUS": "lost"}
+"""
+AT_ONCE = """
+process = CrawlerProcess(settings)
+for spider in SPIDERS:
+    process.crawl(spider)
+process.start()
+sys.exit(3 if process.bootstrap_failed else 0)
+"""
+ONE_BY_ONE = """
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet import defer, reactor
+
+runner = CrawlerRunner(settings)
+
+
+@defer.inlineCallbacks
+def crawl():
+    for spider in SPIDERS:
+        yield runner.crawl(spider)
+    reactor.stop()
+
+
+crawl()
+reactor.run()
+sys.exit(3 if runner.bootstrap_failed else 0)
+"""
+
+
+@pytest.mark.parametrize("how", [AT_ONCE, ONE_BY_ONE])
+@pytest.mark.parametrize(
+    ("spiders", "status"),
+    [
+        ("[GoodSpider, GoodSpider]", 0),
+        ("[EndingSpider, GoodSpider]", 3),
+        ("[GoodSpider, EndingSpider]", 3),
+    ],
+)
+def test_one_failed_crawl_of_several_fails_the_process(
+    tmp_path, forked, how, spiders, status
+):
+    """Whichever ends last, of a CrawlerProcess and of a CrawlerRunner."""
+    text = ENDS.replace("RULE", "") + SEVERAL + how.replace("SPIDERS", spiders)
+    (tmp_path / "process.py").write_text(text)
+    run = forked.program(tmp_path, "process.py")
+    assert run.returncode == status, run.stderr.decode()
+
+
 def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
     """As one of another version: no traceback follows."""
     (tmp_path / "spider.py").write_text(SPIDER.replace("FAILS", "''"))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred, DeferredList
 from webs import Closed, site
 
 from scrapy_mandelbot import SettingsError
@@ -184,6 +185,49 @@ async def test_a_file_has_the_values_of_the_last_run(webs, tmp_path):
     web.refuse = lambda _path: None
     await crawl(Looking, settings, start_urls=[web.url + "/"])
     assert in_file(path)["mandelbot_requests_lost_total"] == 0
+
+
+def values_in(path):
+    """Return the values of each metric in a file, over all its labels."""
+    found = Counter()
+    for family in text_string_to_metric_families(path.read_text()):
+        for sample in family.samples:
+            assert sample.labels["spider"] == "links"
+            found[sample.name] += sample.value
+    return found
+
+
+@ensureDeferred
+async def test_crawls_of_one_spider_in_one_process_share_a_file(webs, tmp_path):
+    """Beside each other they are added up: none hides what another has lost."""
+    path = tmp_path / "links.prom"
+    settings = {
+        "MANDELBOT_METRICS": str(path),
+        "MANDELBOT_STORE": "memory",
+        "MANDELBOT_PAUSE_OPTIONS": {"first": 1, "total": 2},
+    }
+    down = site(webs, 10)
+    down.refuse = Closed(seconds=10**6, after=3)
+    slow = site(webs, 20, "127.0.0.2", delay=5.0)
+    starts = [down.url + "/", slow.url + "/page/1"], [slow.url + "/"]
+    both = [
+        Deferred.fromCoroutine(crawl(LinksSpider, settings, start_urls=urls))
+        for urls in starts
+    ]
+    lossy, good = [result for _, result in await DeferredList(both)]
+    lost = lossy.stats["mandelbot/requests/lost"]
+    assert lost
+    assert good.seconds > lossy.seconds  # it has written the file last
+    found = values_in(path)
+    assert found["mandelbot_requests_lost_total"] == lost
+    assert found["mandelbot_pages_total"] == len(lossy.items) + len(good.items)
+    given_up = 'mandelbot_sites{spider="links",state="given up"} 1.0'
+    assert given_up in path.read_text()
+    ended = found["mandelbot_run_ended_seconds"]
+    assert ended <= Crawl.of(good.crawler).now()
+
+    await crawl(LinksSpider, settings, start_urls=[slow.url + "/"])
+    assert values_in(path)["mandelbot_requests_lost_total"] == 0
 
 
 @ensureDeferred

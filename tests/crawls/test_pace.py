@@ -104,6 +104,30 @@ async def test_a_delay_by_hand_beats_the_file_that_is_obeyed(webs):
 
 
 @ensureDeferred
+async def test_the_delay_of_one_site_alone_is_obeyed(webs):
+    """Named in MANDELBOT_CRAWL_DELAYS; of the other site it is only reported."""
+    obeyed = site(webs, "Crawl-delay: 0.3\n", 3)
+    other = site(webs, "Crawl-delay: 60\n", 3)
+    settings = {"MANDELBOT_CRAWL_DELAYS": {obeyed.url: "obey"}}
+    urls = [obeyed.url + "/", other.url + "/"]
+    result = await crawl(LinksSpider, settings, start_urls=urls)
+    assert len(obeyed.hits) == len(other.hits) == 5
+    assert min(gaps(obeyed)) >= 0.3 - HAIR
+    assert [line for line in result.logged("Pace of ") if obeyed.url in line]
+    assert [line for line in result.log if f"{other.url}: 60 s" in line.getMessage()]
+
+
+@ensureDeferred
+async def test_the_delay_of_one_site_alone_is_not_obeyed(webs):
+    """MANDELBOT_PACE obeys all but the one that is named."""
+    web = site(webs, "Crawl-delay: 60\n", 3)
+    settings = {**OBEY, "MANDELBOT_CRAWL_DELAYS": {web.url: "manual"}}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert len(web.hits) == 5
+    assert result.stats["mandelbot/pace/not_obeyed"] == 1
+
+
+@ensureDeferred
 async def test_a_delay_by_hand_holds_without_robots_txt(webs):
     """ROBOTSTXT_OBEY = False: nobody asks for the file, the delay stays."""
     web = site(webs, "", 3)

@@ -244,6 +244,25 @@ async def test_only_what_has_changed_without_sitemaps(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_a_broad_crawl_goes_on_in_a_second_stage(recipe, webs):
+    """The first takes as much of each site as its budget; the last takes the rest."""
+    large = site(webs, 120)
+    small = site(webs, 12, "127.0.0.2")
+    stages = recipe("stages", large=large.url, small=small.url)
+    spider = stages.spider("broad")
+    job = {**stages.settings(), "JOBDIR": "broad-1"}
+    first = await crawl(spider, job)
+    second = await crawl(spider, {**job, "MANDELBOT_SITE_BUDGET": {"pages": 1000}})
+    assert first.stats["finish_reason"] == "budget_reached"
+    assert second.stats["finish_reason"] == "finished"
+    assert len(first.items) == 110
+    assert sorted(first.urls() + second.urls()) == sorted(
+        [*large.urls(120), *small.urls(12)]
+    )
+
+
+@TURNED
+@ensureDeferred
 async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
     """Five seconds between requests of the one, robots.txt included; the other is done
     by then.

@@ -8,6 +8,7 @@ from datetime import time
 import protego
 import pytest
 
+from mandelbot import RobotsTxt
 from mandelbot.protego import Protego
 
 TEXT = """\
@@ -75,6 +76,46 @@ def test_what_protego_reads_as_disallow_stays_closed(parse, line):
     """A project that changes its import must not find closed pages open."""
     robots = parse(f"User-agent: *\n{line}\n")
     assert not robots.can_fetch("https://example.com/x", "Examplebot")
+
+
+DIFFERENT = {
+    "a User-agent line": ("User-agent: Google\nDisallow: /\n", "/", "Googlebot"),
+    "a robot's name in other letters": (
+        "User-agent: \u0420\u043e\u0431\u043e\u0442\nDisallow: /\n",
+        "/",
+        "\u0420\u043e\u0431\u043e\u0442/1.0",
+    ),
+    "a URL with $, /a$": ("User-agent: *\nDisallow: /a$\n", "/a$", "Examplebot"),
+    "/a$b": ("User-agent: *\nDisallow: /a$\n", "/a$b", "Examplebot"),
+    "Allow: /a/index.html": (
+        "User-agent: *\nAllow: /a/index.html\nDisallow: /\n",
+        "/a/",
+        "x",
+    ),
+}
+"""What docs/coming_from.rst lists: a file, a path and an agent."""
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_what_differs_is_what_the_page_lists(case):
+    """Protego decides otherwise there; here the decision is that of RFC 9309."""
+    body, path, agent = DIFFERENT[case]
+    url = f"https://example.com{path}"
+    here = Protego.parse(body).can_fetch(url, agent)
+    assert here != protego.Protego.parse(body).can_fetch(url, agent)
+    assert here == RobotsTxt.parse(body.encode(), dialect="rfc9309").allowed(url, agent)
+
+
+@pytest.mark.parametrize("path", ["/a$b", "/a%24", "/a$$b", "/*$c", "/a*$d"])
+def test_a_dollar_within_a_path_is_read_as_there(path):
+    """It is a character like others."""
+    parsers = [
+        one.parse(f"User-agent: *\nDisallow: {path}\n")
+        for one in (Protego, protego.Protego)
+    ]
+    for url in ("/a", "/a$", "/a$b", "/a%24", "/a$$", "/a$$b", "/x$c", "/ab$d"):
+        answers = {one.can_fetch(f"https://example.com{url}", "x") for one in parsers}
+        assert len(answers) == 1, url
 
 
 def test_the_file_is_there_for_verdicts():

@@ -40,7 +40,12 @@ end
 local function requeue_rest(site)
   if not is_wanted(site) or has_owner(site) then return end
   if redis.call('HDEL', key('rest'), site) == 0 then return end
-  redis.call('HDEL', key('states'), site)
+  local budget = string.match(redis.call('HGET', key('states'), site) or '', '\n.*')
+  if budget then  -- what is used up stays so
+    redis.call('HSET', key('states'), site, budget)
+  else
+    redis.call('HDEL', key('states'), site)
+  end
   for _, name in ipairs({'due', 'last'}) do redis.call('ZADD', key(name), 'XX', now, site) end
   found[#found + 1] = site
 end

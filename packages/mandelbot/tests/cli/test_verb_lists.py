@@ -82,7 +82,7 @@ def test_json_has_the_verdicts_of_each_url(robots, file):
         ("/private/press/1", True, 3),
     ]
     rows = listed(robots("compare", *asked))
-    assert [row["alike"] for row in rows] == [True, True, False]
+    assert [row["agree"] for row in rows] == [True, True, False]
     found = {
         one["dialect"]: (one["allowed"], one["rule"]["line"])
         for one in rows[2]["verdicts"]

@@ -148,8 +148,8 @@ def _read_any(value: str, now: float, header: Header) -> float | None:
 
     Of several values, the longest.
 
-    Several stand in one line where a proxy has joined two headers; a date has a comma
-    of its own.
+    Several stand in one line if a proxy has joined two headers; a date contains a
+    comma, too.
     """
     seconds = _read(value, now, header)
     if seconds is not None or len(value) > _LONGEST or not {'"', ","} & set(value):

@@ -240,6 +240,6 @@ class TimedDownload(Thread):
 
 def _failure_of(error: Exception) -> Failure:
     failure = failure_of(error)
-    # What http.client says of a proxy that refuses.
+    # The text of http.client's error when a proxy refuses.
     is_refused = failure is Failure.OTHER and "Tunnel connection failed" in str(error)
     return Failure.UNREACHABLE if is_refused else failure

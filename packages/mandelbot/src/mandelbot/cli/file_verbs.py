@@ -138,17 +138,14 @@ def page_of(
     if corrected is None and rules.read(dialect)[0] is not None:
         normal = normal_form(rules.body, dialect)
         corrected = fix_report.corrected(rules, normal, dialect.name)
+    agent = invocation.agent
     subject = RobotsPageData(
         rules=rules,
         checked=checked or check_report.check(rules),
         corrected=corrected,
         dialect=dialect,
         is_chosen=bool(getattr(invocation.opts, "dialect", None)),
-        agents=(
-            [invocation.agent]
-            if isinstance(invocation.agent, str)
-            else invocation.agent
-        ),
+        agents=[agent] if isinstance(agent, str) else agent,
         notes=notes or {},
     )
     return render(subject, datetime.now(timezone.utc))

@@ -67,16 +67,15 @@ def _result(
         )
         for report in reports
     }
+    page = None
+    if questions:
+        page = partial(page_of, invocation, questions[0].rules, notes=notes)
     listed = {id(one.rules): one.rules for one in questions if invocation.opts.robots}
     return Result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=(
-            partial(page_of, invocation, questions[0].rules, notes=notes)
-            if questions
-            else None
-        ),
+        page=page,
         remarks=[
             f"{rules.source} names {left:,} more robots, which are left out"
             for rules in listed.values()

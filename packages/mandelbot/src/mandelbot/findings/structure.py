@@ -257,7 +257,7 @@ SEARCH_ENGINES |= {"slurp", "yandex"}
 
 
 class _Closed(NamedTuple):
-    """What the rules of a group, which many robots may share, say of the whole site."""
+    """How the rules of a group, which many robots may share, treat the whole site."""
 
     by: Record | None
     """What closes all of it."""
@@ -343,9 +343,8 @@ def _hardly_meant(
 ) -> Iterable[str]:
     """Return the robots that were hardly meant to be closed out, in lower case.
 
-    Such a robot has lines of its own before those of the robots whose group it is in;
-    or a search engine is in a group of others, below a blank line; or a group of its
-    own lets it in.
+    Such a robot has lines before those of the robots whose group it is in; or a search
+    engine is in a group of others, below a blank line; or another group lets it in.
     """
     found: dict[str, None] = {}
     for group in reversed(outline.groups):

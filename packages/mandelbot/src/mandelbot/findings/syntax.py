@@ -190,7 +190,7 @@ def _sign_for_colon(record: Record) -> tuple[str, str] | None:
 
 
 def _no_value(record: Record) -> Check:
-    if record.field not in {"allow", "user-agent"}:  # these have rows of their own
+    if record.field not in {"allow", "user-agent"}:  # these have other findings
         yield LintHit("no-value", record.number, f"{field_of(record)} has no value.")
 
 

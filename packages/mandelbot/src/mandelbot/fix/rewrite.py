@@ -313,11 +313,12 @@ def in_order(
             if rule.value:
                 disallowed.add(head, rule.value)
             rest.append(rule)
-        elif (
-            disallowed.meet(head)
-            if nobody_is_let_in
-            else disallowed.within(head, rule.value)
-        ):
+            continue
+        if nobody_is_let_in:
+            is_behind = disallowed.meet(head)
+        else:
+            is_behind = disallowed.within(head, rule.value)
+        if is_behind:
             rest.append(rule)
         else:
             first.append(rule)

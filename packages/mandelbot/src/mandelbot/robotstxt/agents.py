@@ -74,19 +74,37 @@ def _equal(name: str, robot: tuple[str, ...]) -> Rank | None:
     return (robot.index(name), 0) if name in robot else None
 
 
+def _inside(name: str, robot: tuple[str, ...]) -> Rank | None:
+    """The name in the file is a part of the robot's; the longest part comes first."""
+    for place, own in enumerate(robot):
+        if name in own:
+            return place, -len(name)
+    return None
+
+
+def _inside_first(name: str, robot: tuple[str, ...]) -> Rank | None:
+    """The name in the file is a part of the robot's; the first in the file counts."""
+    for place, own in enumerate(robot):
+        if name in own:
+            return place, 0
+    return None
+
+
+def _contains(name: str, robot: tuple[str, ...]) -> Rank | None:
+    """The robot's name is a part of that in the file."""
+    for place, own in enumerate(robot):
+        if own in name:
+            return place, 0
+    return None
+
+
 #: The rank of a name in the file for a robot, both in lower case; None: no match.
 NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     "token": _equal,
     "google": _equal,
-    "inside": lambda name, robot: next(
-        ((place, -len(name)) for place, own in enumerate(robot) if name in own), None
-    ),
-    "inside-first": lambda name, robot: next(
-        ((place, 0) for place, own in enumerate(robot) if name in own), None
-    ),
-    "contains": lambda name, robot: next(
-        ((place, 0) for place, own in enumerate(robot) if own in name), None
-    ),
+    "inside": _inside,
+    "inside-first": _inside_first,
+    "contains": _contains,
 }
 
 #: Crawlers that use the group of another one if the file has none for them, by the

@@ -137,11 +137,9 @@ class Grammar:
             line = rf"\n{_WS}(?=(.)){_field([*_RULE_OR_AGENT, *others], dialect)}{_WS}"
             line += _rule_value(dialect, has_prefixes=True)
             self._rule_or_agent = re.compile(line, re.ASCII)
-        name = (
-            rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
-            if dialect.comment_needs_space
-            else r"[^:#\r\n]*"
-        )
+        name = r"[^:#\r\n]*"
+        if dialect.comment_needs_space:
+            name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
         members = (

@@ -113,17 +113,30 @@ rule with the smallest weight decides.
 KINDS = range(3)
 _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = KINDS
 
+
+def _by_length(length: int, allow: bool, _exact: bool) -> int:  # noqa: FBT001
+    """Mandelbot's page, "Precedence of Directives": by length, Allow first in ties."""
+    return -2 * length - allow
+
+
+def _by_place(_length: int, _allow: bool, _exact: bool) -> int:  # noqa: FBT001
+    """The extended standard: in the order they appear."""
+    return 0
+
+
+def _by_kind(_length: int, allow: bool, exact: bool) -> int:  # noqa: FBT001
+    """Its older text: explicit Allow, then Disallow, then pattern Allow."""
+    if not allow:
+        return _DISALLOW
+    return _EXPLICIT_ALLOW if exact else _PATTERN_ALLOW
+
+
 #: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows
 #: and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
-    # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
-    "longest": lambda length, allow, _exact: -2 * length - allow,
-    # The extended standard: in the order they appear.
-    "first": lambda _length, _allow, _exact: 0,
-    # Its older text: explicit Allow, then Disallow, then pattern Allow.
-    "kind": lambda _length, allow, exact: (
-        _DISALLOW if not allow else _EXPLICIT_ALLOW if exact else _PATTERN_ALLOW
-    ),
+    "longest": _by_length,
+    "first": _by_place,
+    "kind": _by_kind,
 }
 
 

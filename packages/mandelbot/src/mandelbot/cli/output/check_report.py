@@ -388,7 +388,7 @@ def _commands(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _data(value: str) -> str:
-    """Escape what ends a command; a robots.txt must not begin one of its own."""
+    """Escape what ends a command; a robots.txt must not begin another one."""
     return printable(value).replace("%", "%25")
 
 

@@ -35,7 +35,7 @@ def compare(question: Question) -> dict[str, Any]:
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
         **question.data(),
-        "alike": all(one["allowed"] == answer for one in verdicts),
+        "agree": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
         "usage": question.usage(DIALECTS[_STANDARD]),
     }
@@ -43,7 +43,7 @@ def compare(question: Question) -> dict[str, Any]:
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
     """Return 0 where all dialects agree on all URLs, else 1."""
-    if all(report["alike"] for report in reports):
+    if all(report["agree"] for report in reports):
         return 0
     return 1
 
@@ -98,6 +98,6 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
         rows.append((*name, words, line, others, printable(report["url"])))
     at = len(head) - 4
     lines = paint.table([head, *rows], frozenset({at + 1}), {at: "", at + 2: "warning"})
-    different = sum(not report["alike"] for report in reports)
+    different = sum(not report["agree"] for report in reports)
     lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
     return joined(lines)

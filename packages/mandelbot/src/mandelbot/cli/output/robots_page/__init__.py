@@ -226,8 +226,8 @@ class RobotsPageData:
     agents: Sequence[str]
     """Names of the robot, tried in order."""
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """URLs to be tested at once, each with what there is to say of its verdict besides;
-    none: some of which the file says something.
+    """URLs to test at first, each with remarks on its verdict; without any, some to
+    which rules of the file apply.
     """
 
 

@@ -1,4 +1,4 @@
-"""``scrapy robots explain`` and ``compare`` of many URLs and of many robots: one line
+"""``mandelbot explain`` and ``compare`` of many URLs and of many robots: one line
 each.
 """
 
@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from crawling import ensureDeferred
+from small_webs import Answer
+
 from mandelbot.cli.output.rules_in_force import MOST_NAMED
 from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
-from webs import Answer
 
 BODY = b"""\
 User-agent: *
@@ -48,13 +48,13 @@ def test_an_invalid_url_is_never_allowed(robots, file, tmp_path, verb, url):
         run = robots(verb, *asked, "--file", "robots.txt")
         assert (run.returncode, run.stdout) == (2, b"")
         said = (
-            f"scrapy robots: {where}{url}: this is no URL: it begins with https:// or"
+            f"mandelbot: {where}{url}: this is no URL: it begins with https:// or"
             " with one"
         )
         assert run.stderr.decode().startswith(said)
     run = robots(verb, "-", stdin=f"\n{url}\n".encode())
     assert (run.returncode, run.stdout) == (2, b"")
-    said = f"scrapy robots: standard input, line 2: {url}: this is no URL with a site"
+    said = f"mandelbot: standard input, line 2: {url}: this is no URL with a site"
     assert run.stderr.decode().startswith(said)
 
 
@@ -67,19 +67,17 @@ def test_a_file_may_name_more_robots_than_anyone_asks_about(robots, tmp_path):
     run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
     assert len(listed(run)) == len(KNOWN_ROBOTS) + MOST_NAMED + 1
     assert (
-        run.stderr
-        == b"scrapy robots: robots.txt names 7 more robots, which are left out\n"
+        run.stderr == b"mandelbot: robots.txt names 7 more robots, which are left out\n"
     )
 
 
-@ensureDeferred
-async def test_each_site_has_its_own_robots(webs, robots_later):
+def test_each_site_has_its_own_robots(webs, robots):
     """Each file is asked about the URLs of its site, for the robots that it names."""
     one, other = webs(), webs("127.0.0.2")
     one.pages["/robots.txt"] = Answer(BODY)
     other.pages["/robots.txt"] = Answer(b"User-agent: Thirdbot\nDisallow: /\n")
     urls = [one.url + "/a", other.url + "/b"]
-    run = await robots_later("explain", *urls, "--robots", "--format", "json")
+    run = robots("explain", *urls, "--robots", "--format", "json")
     rows = listed(run)
     asked = {(row["url"], row["agent"]) for row in rows}
     assert (urls[0], "Ownbot") in asked

@@ -1,16 +1,16 @@
-"""``scrapy robots normalize``: the normal form, and its proof."""
+"""``mandelbot normalize``: the normal form, and its proof."""
 
 from __future__ import annotations
 
-import pytest
-from crawling import ensureDeferred
+from small_webs import Answer
+
+from mandelbot.cli.verbs import main
 from mandelbot.fix.effects import FIRST_MATCH
-from webs import Answer
 
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
 STAYS = (
-    "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide"
+    "mandelbot: Allow stays behind Disallow in the group for *: some robots decide"
     " by it.\n"
 )
 
@@ -20,7 +20,7 @@ def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
     run = robots("normalize", "-", stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
     proved = (
-        "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot"
+        "mandelbot: verified: 14 allow/disallow decisions unchanged (mandelbot"
         " dialect)\n"
     )
     assert run.stderr.decode().startswith(STAYS + proved)
@@ -32,9 +32,7 @@ def test_the_file_can_be_written(robots, tmp_path):
     path.write_bytes(BODY)
     run = robots("normalize", "robots.txt", "--output", "robots.txt")
     assert (run.returncode, run.stdout, path.read_bytes()) == (0, b"", FIXED)
-    assert (
-        run.stderr.decode().splitlines()[-1] == "scrapy robots: robots.txt is written"
-    )
+    assert run.stderr.decode().splitlines()[-1] == "mandelbot: robots.txt is written"
 
 
 HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot\n"
@@ -54,22 +52,20 @@ def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
     assert run.returncode == 0
     assert run.stdout != HARMFUL
     assert b"decisions unchanged (mandelbot dialect)" in run.stderr
-    assert f"scrapy robots: {opens}\n" in run.stderr.decode()
+    assert f"mandelbot: {opens}\n" in run.stderr.decode()
 
 
-@ensureDeferred
-async def test_the_file_of_a_site_is_corrected(webs, robots_later):
+def test_the_file_of_a_site_is_corrected(webs, robots):
     """And where there is none, it is said why."""
     web = webs()
     web.pages["/robots.txt"] = Answer(BODY)
-    run = await robots_later("normalize", web.url)
+    run = robots("normalize", web.url)
     assert (run.returncode, run.stdout) == (0, FIXED)
     del web.pages["/robots.txt"]
-    run = await robots_later("normalize", web.url)
+    run = robots("normalize", web.url)
     assert (run.returncode, run.stdout) == (2, b"")
     assert (
-        run.stderr.decode()
-        == f"scrapy robots: {web.url}/robots.txt: the status is 404\n"
+        run.stderr.decode() == f"mandelbot: {web.url}/robots.txt: the status is 404\n"
     )
 
 
@@ -78,9 +74,8 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
 
     No file does this: the rewriter is broken here.
     """
+
     from mandelbot.fix import Rewritten, correction
-    from scrapy.cmdline import execute
-    from scrapy.settings import Settings
 
     broken = "User-agent: *\nDisallow: /\n"
     monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))
@@ -92,9 +87,7 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
         "--output",
         str(tmp_path / "new"),
     ]
-    with pytest.raises(SystemExit) as ended:
-        execute(["scrapy", "robots", *arguments], Settings())
-    assert ended.value.code == 3
+    assert main(arguments) == 3
     said = capsys.readouterr().err
     assert "not verified: " in said
     assert "was allowed" in said

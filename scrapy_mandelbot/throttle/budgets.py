@@ -1,0 +1,203 @@
+"""The budgets of sites in one crawl: MANDELBOT_SITE_BUDGET."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.clock import Timers
+from scrapy_mandelbot.politeness.budget import Budget, SiteWithBudget, Spent
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.events.emitter import Events
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.settings.config import Config
+    from scrapy_mandelbot.throttle.site_map import Sites
+
+_STOPS = (
+    events.PAUSED,
+    events.PAUSED_BY_PEER,
+    events.RESTORED,
+    events.HELD,
+    events.SHUT,
+)
+_SUCCESSES = range(200, 300)
+
+
+class Budgets:
+    """Counts what the crawl takes of each site that has a budget.
+
+    They are kept for the whole run, however many sites there are, a few hundred bytes
+    each: a site that is forgotten meanwhile returns with what it has used up.
+    """
+
+    def __init__(  # noqa: PLR0913 -- what it needs of its crawl
+        self,
+        config: Config,
+        clock: Clock,
+        events_: Events,
+        *,
+        sites: Sites,
+        keeps: bool,
+        update: Callable[[Site], None],
+        waiting: Callable[[Site], int],
+    ) -> None:
+        self._config = config
+        self._now = clock.now
+        self._emit = events_.emit
+        self._keeps = keeps
+        self._update = update
+        self._waiting = waiting
+        self._all: dict[str, Budget] = {}
+        self._timers: Timers[str] = Timers(clock, self._ring)
+        """By name: a site may be forgotten before its seconds are over."""
+        self._changed: set[str] = set()
+        """Sites whose budgets a job has not stored as they are now."""
+        self._sites = sites
+        self.takes_account = False
+        """Whether a job stores what is used up, and settles each page."""
+        self.sitemap_key = ""
+        """The meta key of requests for sitemaps, which are no pages."""
+        events_.subscribe(self._site_paused, *_STOPS)
+
+    def site(self, *arguments: Any) -> SiteWithBudget:
+        """Make a site, with the budget that it has by its name."""
+        site = SiteWithBudget(*arguments)
+        site.budget = self._of(site.name)
+        site.recheck()
+        return site
+
+    def close(self) -> None:
+        """Cancel the timers."""
+        self._timers.take()
+
+    def _of(self, name: str) -> Budget | None:
+        budget = self._all.get(name)
+        if budget is None:
+            limits = self._config.budget_of(name)
+            if limits is None:
+                return None
+            budget = Budget(limits, takes_account=self.takes_account)
+            self._all[name] = budget
+        return budget
+
+    # Called by the throttle and the middlewares.
+
+    def handed_out(self, flight: Flight[Site], now: float) -> None:
+        """Count a request that the queue hands out."""
+        site = flight.site
+        budget = site.budget
+        if budget is None or not self._counts(flight.request):
+            return
+        if not site.is_shut(now):
+            self._timers.set(site.name, budget.run(now))
+        budget.hand_out(flight)
+        if budget.is_full:
+            site.recheck()
+
+    def is_above(self, flight: Flight[Site]) -> bool:
+        """Return whether a request comes after the last that its budget allows."""
+        budget = flight.site.budget
+        if budget is None or not flight.is_from_queue or flight in budget.flights:
+            return False
+        return budget.is_reached and not flight.request.meta.get("dont_obey_budget")
+
+    def answered(self, flight: Flight[Site], response: Response) -> None:
+        """Count an answer that is handed on, before its request ends."""
+        budget = flight.site.budget
+        if budget is None or not self._counts(flight.request):
+            return
+        is_cached = "cached" in response.flags
+        budget.answered(
+            flight,
+            is_page=response.status in _SUCCESSES,
+            size=0 if is_cached else len(response.body),
+        )
+        self._changed.add(flight.site.name)
+        if budget.is_reached:
+            self._reach(flight.site, budget)
+
+    def _counts(self, request: Request) -> bool:
+        meta = request.meta
+        return self.sitemap_key not in meta and not meta.get("dont_obey_budget")
+
+    # Called by a job.
+
+    def restore(self, name: str, spent: Spent) -> None:
+        """Continue with what previous runs, or another worker, have used up."""
+        limits = self._config.budget_of(name)
+        if limits is None:
+            return
+        budget = Budget(limits, spent, takes_account=self.takes_account)
+        self._all[name] = budget
+        site = self._sites.get(name)
+        if isinstance(site, SiteWithBudget):
+            site.budget = budget
+            site.recheck()
+        if budget.is_reached:
+            budget.was_reached = True
+            self._emit(events.BUDGET_STILL_REACHED, site=name)
+            self._sites.note_trouble(self._sites.of(name))
+
+    def forget(self, name: str) -> None:
+        """Forget what a site has used up: another worker has it now."""
+        self._all.pop(name, None)
+
+    def take_changes(self, unsettled: Container[Any]) -> dict[str, tuple[Spent, bool]]:
+        """Return what a job stores: of sites that changed, and whether it is reached.
+
+        `unsettled`: the requests that the job has not settled.
+        """
+        now = self._now()
+        changed = self._changed
+        self._changed = set()
+        found = {}
+        for name in changed:
+            budget = self._all.get(name)
+            if budget is not None:
+                found[name] = budget.settled(now, unsettled), budget.is_reached
+                if budget.has_unsettled:
+                    self._changed.add(name)
+        return found
+
+    def _site_paused(self, values: Mapping[str, Any]) -> None:
+        budget = self._all.get(values["site"])
+        if budget is not None:
+            budget.stop(self._now())
+
+    def _ring(self, name: str) -> None:
+        """Look whether the seconds of a site are used up, and when else they are."""
+        budget = self._all.get(name)
+        if budget is None or budget.is_reached:
+            return
+        site = self._sites.of(name)
+        now = self._now()
+        if site.is_shut(now):
+            return  # after the pause, its next request lets them run again
+        ends_at = budget.run(now)
+        if ends_at > now:
+            self._timers.set(name, ends_at)
+            return
+        budget.is_over_time = True
+        self._changed.add(site.name)
+        self._reach(site, budget)
+
+    def _reach(self, site: Site, budget: Budget) -> None:
+        if budget.was_reached:
+            return
+        budget.was_reached = True
+        self._emit(
+            events.BUDGET_REACHED,
+            site=site.name,
+            spent=budget.spent(self._now()).as_text(),
+            waiting=self._waiting(site),
+            fate="kept in the job" if self._keeps else "they are dropped",
+        )
+        site.recheck()
+        self._update(site)
