@@ -206,6 +206,7 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     worker = Worker(redis_server.url, name="shops")
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
+    job.put_state("budget/https://a.example", b"[3, 70, 1.0, false]")
     job.commit()
     job.close()
     reports = [
