@@ -54,7 +54,7 @@ IN_FLIGHT = 16
 FAULTS = "kill", "stop", "crash", "full", "clock"
 DELAY = 1.0
 LONGEST = 600  # seconds
-MOST_ENTRIES = 1_000  # of an exchange
+MOST_ENTRIES = 500  # of an exchange
 SETTINGS = {
     **job_kill.COMMON,
     "CONCURRENT_REQUESTS": IN_FLIGHT,
@@ -284,7 +284,7 @@ def scripts(sites: int) -> int:
         calls = {
             "a worker joins": new.join,
             "it looks through what is set aside": look,
-            "1,000 requests of 1,000 new sites": push,
+            "500 requests of 500 new sites": push,
             "16 sites are taken": lambda: exchange(16),
             "a site is requeued": lambda: view.requeue("https://a.example"),
             "an exception is requeued": lambda: view.requeue("KeyError"),
@@ -375,7 +375,7 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
     """Print what came of it; return the exit code."""
     ended = crowd.ended()
     twice = sum(ended.values()) - len(ended)
-    reasons = Counter(one.get("finish_reason", "killed") for one in said)
+    reasons = Counter(one.get("finish_reason", "killed or not started") for one in said)
     print(
         f"{what}: {len(urls):,} pages in {seconds:.1f} s, {len(urls) / seconds:.0f} a"
         " second"

@@ -107,6 +107,12 @@ COMPONENTS = (
     Component(_EXTENSIONS, "CrawlSummary", 500),
     Component(_EXTENSIONS, "report.progress_line.CrawlProgress", 500, _has_terminal),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
+    Component(
+        _EXTENSIONS,
+        "report.worker_report.SharedReport",
+        500,
+        lambda got: is_job_server(str(got.get("MANDELBOT_JOB"))),
+    ),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
 )
 """All components; `Component.is_on` selects those of a crawl."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli import cut, joined
-from mandelbot.formatting import columns, counted, printable
+from mandelbot.formatting import columns, counted, printable, shown
 
-from scrapy_mandelbot.job.site_states import read_handover
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Mapping
-
     from mandelbot.cli import TerminalStyle
 
+    from scrapy_mandelbot.job.opened_job import JobContents
     from scrapy_mandelbot.job.site_budgets import StoredBudget
     from scrapy_mandelbot.store.contract import CachedRobots
 
@@ -97,45 +94,6 @@ def copy_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     return joined(lines)
 
 
-class JobContents(NamedTuple):
-    """What is in a job, whether in a file or on Redis.
-
-    Counts are of requests, by site.
-    """
-
-    requests: Counter[str]
-    """Without those set aside for good."""
-    in_flight: Counter[str]
-    """How many of them were in flight at the last commit."""
-    states: Mapping[str, bytes]
-    """Pauses of sites and sections that had not ended."""
-    given_up: Mapping[str, int]
-    """Those set aside for good, by the reason."""
-    is_running: bool
-    sections: Mapping[str, Counter[str]] = {}
-    """Those that are set aside with a section, by site and section."""
-    pauses: Mapping[str, StoredPause] = {}
-    """From the store."""
-    turns: Mapping[str, float] = {}
-    """When a site's crawl delay ends."""
-    workers: Mapping[int, tuple[float, int]] = {}
-    """The seconds left of a worker's lease, and how many sites it has."""
-    budgets: Mapping[str, StoredBudget] = {}
-    """What sites have used up, and whether that is all that the last run allowed."""
-
-    def without_complete(self) -> JobContents:
-        """Return the contents without the sites of which nothing waits."""
-
-        def unfinished(found: Mapping[str, Any]) -> dict[str, Any]:
-            return {site: found[site] for site in found if self.requests[site]}
-
-        return self._replace(
-            states=unfinished(self.states),
-            pauses=unfinished(self.pauses),
-            budgets=unfinished(self.budgets),
-        )
-
-
 def job_report(
     job: JobContents, tries: int, now: float, paint: TerminalStyle
 ) -> tuple[dict[str, Any], str]:
@@ -143,10 +101,15 @@ def job_report(
 
     A site is given up after as many failed probes as `tries`.
     """
+    report = _job_data(job, tries, now)
+    return report, _job_text(report, paint)
+
+
+def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
     pauses = {}
     until_of = {}
-    for site, state in job.states.items():
-        for one in read_handover(state):
+    for site, left in job.left.items():
+        for one in left:
             if one.section:
                 until_of[site, one.section] = one.until
             else:
@@ -188,7 +151,7 @@ def job_report(
     sites = {**pauses, **job.budgets}
     counts = {**dict.fromkeys(sites, 0), **job.requests}
     in_flight = job.in_flight.total()
-    report = {
+    return {
         "waiting": job.requests.total() - in_flight,
         "in_flight": in_flight,
         "sites": [
@@ -203,7 +166,30 @@ def job_report(
         ],
     }
 
-    return report, _job_text(report, paint)
+
+def waiting_data(job: JobContents, tries: int, now: float) -> list[dict[str, Any]]:
+    """Return the sites with waiting requests, as the report on a crawl has them."""
+    report = _job_data(job, tries, now)
+    return [
+        {
+            "site": shown(one["site"]),
+            "reason": _reason(one),
+            "until": one["paused_until"] or one["next_turn"],
+            "details": shown(one["reason"] or ""),
+            "waiting": one["waiting"],
+            "under_way": one["in_flight"],
+        }
+        for one in report["sites"]
+        if one["waiting"] or one["in_flight"]
+    ]
+
+
+def _reason(site: dict[str, Any]) -> str:
+    if site["given_up"]:
+        return "given up"
+    if site["paused_until"]:
+        return "paused"
+    return "pace" if site["next_turn"] else "next"
 
 
 def _state(count: int, budget: StoredBudget | None, otherwise: str) -> str:

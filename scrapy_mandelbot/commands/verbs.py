@@ -18,10 +18,14 @@ def _wrong_drop(opts: Namespace) -> str:
 
 
 def _wrong_use_of_job(opts: Namespace) -> str:
-    if opts.export and opts.what:
-        return f"--export and {opts.what} cannot be used together"
-    if opts.watch and (opts.what or opts.export):
-        return f"--watch and {opts.what or '--export'} cannot be used together"
+    used = [
+        opts.export and "--export",
+        opts.report is not None and "--report",
+        opts.watch and "--watch",
+    ]
+    both = [name for name in (*used, opts.what) if name]
+    if len(both) > 1:
+        return f"{both[0]} and {both[1]} cannot be used together"
     return "add takes a FILE" if opts.what == "add" and not opts.site else ""
 
 
@@ -56,6 +60,14 @@ VERBS = {
             argument("site", nargs="?", metavar="SITE|FILE"),
             flag("--export", "print all requests of the job, as JSON lines"),
             flag("--watch", "show what waits every two seconds, until Ctrl-C"),
+            argument(
+                "--report",
+                "report on the whole job, from what its workers have left; also to a"
+                " file (.json or .html)",
+                nargs="?",
+                const="",
+                metavar="FILE",
+            ),
             flag("--only-unfinished", "leave out the sites of which nothing waits"),
         ),
         "0: done; 1: nothing to requeue, or a request or a line cannot be read",

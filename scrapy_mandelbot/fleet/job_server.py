@@ -92,6 +92,12 @@ class JobView(Protocol):
     def requests(self) -> Iterator[Claimed]:
         """Yield all requests, in any order: waiting, claimed and set aside."""
 
+    def reports(self) -> tuple[list[bytes], int]:
+        """Return what workers of the last run have reported, and how many are gone.
+
+        One for each process, the last that it wrote.
+        """
+
     def requeue(self, wanted: str) -> list[str]:
         """Requeue what is set aside, and end pauses; return the sites.
 

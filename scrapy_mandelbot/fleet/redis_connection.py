@@ -32,6 +32,8 @@ KEYS = (
     "owner",
     "quiet",
     "refused",
+    "reported",
+    "reports",
     "rest",
     "states",
     "was",

@@ -104,6 +104,11 @@ class RedisJobView:
                 for member, priority in redis.zscan_iter(found, count=AT_ONCE):
                     yield read_request(site, b"%r" % priority, member)
 
+    def reports(self) -> tuple[list[bytes], int]:
+        with self._connection.commands() as redis:
+            gone = redis.hget(self._key("meta"), "unreported") or 0
+            return [body for _, body in self._rows(redis, "reports")], int(gone)
+
     def requeue(self, wanted: str) -> list[str]:
         found: set[str] = set()
         for which in ("refused", "rest"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds
+MOST_ENTRIES = 500  # of an exchange: Redis serves no other worker for some 10 ms
 _NUMBERS = 1 << 40  # that a worker can give to requests
 # in the order of a line, before and behind all that the server has numbered
 _NEWEST = 1 << 60
@@ -72,6 +72,7 @@ class SharedJob:
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
+        self._report: Entry | None = None  # to go with the next exchange
         self._unacked_exchanges = UnackedExchanges(forgotten=UNKNOWN)
         self._first_number = 0
         self.join(joined)
@@ -213,11 +214,30 @@ class SharedJob:
     def request_site(self, name: str) -> None:
         self._add(("ask", key(name)))
 
-    def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
+    def report(self, writer: str, run: int, body: bytes) -> None:
+        """Leave a report with the next exchange that says something; the last counts.
+
+        `run`: that of which it is.
+        """
+        self._report = ("report", writer, run, body)
+
+    @property
+    def has_report(self) -> bool:
+        """Whether a report waits for an exchange."""
+        return self._report is not None
+
+    def next_exchange(
+        self,
+        take: int,
+        idle: str,
+        out: Iterable[int] = (),
+        *,
+        is_last: bool = False,
+    ) -> Exchange:
         """Return the next exchange; the same again, until it is answered.
 
         `take`: how many more sites to request. `out`: numbers of the requests that are
-        sent.
+        sent. `is_last`: a report goes with it even if there is nothing else to say.
         """
         if self._sent is None:
             entries = self._entries[:MOST_ENTRIES]
@@ -236,6 +256,9 @@ class SharedJob:
             if self._sending:
                 all_entries.append(("out", " ".join(map(str, self._sending))))
             all_entries += claims
+            if self._report is not None and (entries or is_last):
+                all_entries.append(self._report)
+                self._report = None
             who = self.worker, self.token, self._exchanges, self.last
             self._sent = Exchange(*who, self.run, take, FIRST, idle, tuple(all_entries))
         return self._sent

@@ -54,6 +54,7 @@ class SharedJobScheduler(StoredScheduler):
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
         worker = self._worker
+        worker.storage.on_drop = self._dropped
         soon = self._worker.save_soon
         worker.serve(
             OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon)
@@ -76,6 +77,7 @@ class SharedJobScheduler(StoredScheduler):
             self._worker.wants_more()
         else:
             site = self._throttle.flight_of(request).site
+            site.tally.taken += 1  # until then another worker may get it
             self._worker.handed_out(is_plain=site.is_plain)
         return request
 
@@ -83,10 +85,15 @@ class SharedJobScheduler(StoredScheduler):
         """Store a new request on Redis; take back one that was handed out."""
         if request in self._unacked or request in self._throttle.in_flight.coming_back:
             self._queue.push(request)
+            self._throttle.sites.of_request(request).tally.taken -= 1  # as in take()
         elif not self._worker.storage.push_new(self._line_of(request), request):
             self._queue.load(self._line_of(request))
             self._count("enqueued", self._unacked.get(request))
         self._worker.pushed()
+
+    def _dropped(self, request: Request) -> None:
+        """Count a request that the queue drops as taken: it is counted as dropped."""
+        self._throttle.sites.of_request(request).tally.taken += 1
 
     def _spider_opened(self) -> None:
         # before what counts requests as sent

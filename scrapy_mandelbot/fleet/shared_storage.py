@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -35,6 +36,8 @@ class SharedStorage(JobStorage):
         self.touched: dict[str, None] = {}
         # by site of others: lines of requests in memory
         self.homeless: dict[str, set[str]] = {}
+        self.on_drop: Callable[[Request], None] | None = None
+        """Called with each request that the queue drops in place of sending it."""
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may have; return whether it can be serialized."""
@@ -89,6 +92,11 @@ class SharedStorage(JobStorage):
         if is_acknowledged:
             self._is_back(request)
         return is_acknowledged
+
+    def drop(self, request: Request) -> None:
+        super().drop(request)
+        if self.on_drop is not None:
+            self.on_drop(request)
 
     def taken(self, site: str) -> list[str]:
         self.touched[site] = None

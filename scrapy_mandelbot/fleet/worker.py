@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from math import inf
@@ -51,6 +52,8 @@ _TAKEN_AT_ONCE = 16  # sites
 # seconds for Redis before a callback; none, where it was slow
 _WAIT_BEFORE = 0.25
 _NOT_FOR = 10.0
+_LOST = "the lease is lost"
+_NOT_REPORTED = "The report of the job lacks the end of this worker: %s"
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
@@ -78,6 +81,7 @@ class JobWorker(RunningJob):
         self._next_due: float | None = None  # seconds until a site without owner is due
         self._cookies: SharedCookies | None = None
         self._outcome = ""  # how the run has ended, where it has
+        self._writer = os.urandom(8).hex()  # of reports; workers' numbers change
         self.link = Link(
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
         )
@@ -182,6 +186,14 @@ class JobWorker(RunningJob):
         if not is_plain:
             self.saves.within(0.0)
 
+    def leave_report(self, body: bytes) -> None:
+        """Leave a report of this crawl so far with the job, in place of the last one.
+
+        It goes with the next exchange that says something, or with the last one.
+        """
+        run = self.job.run - 1 if self._has_ended else self.job.run
+        self.job.report(self._writer, run, body)
+
     def wants_more(self) -> None:
         """Record that there is room for more requests than its sites allow now."""
         if not self.may_send:
@@ -196,7 +208,9 @@ class JobWorker(RunningJob):
         self._own.say_all()
         self.report_leftovers()
         error = self._say_the_rest()
-        if error is not None:
+        if error is None:
+            self._say_report()
+        else:
             self.end_not_saved(error)
         self._leave()
 
@@ -383,9 +397,25 @@ class JobWorker(RunningJob):
             except StorageError as error:
                 return error
             if answer.is_lost:
-                return StorageError("the lease is lost")
+                return StorageError(_LOST)
             self._count(self.job.take_answer(answer).said, answer)
         return None
+
+    def _say_report(self) -> None:
+        """Leave the last report, if there is one; the job is whole without it."""
+        while self.job.has_report:  # an exchange without an answer comes first
+            exchange = self.job.next_exchange(0, "", is_last=True)
+            try:
+                answer = self.link.call_and_wait(
+                    partial(self.server.exchange, exchange), _WAIT_AT_END
+                )
+            except StorageError as error:
+                logger.warning(_NOT_REPORTED, error)
+                return
+            if answer.is_lost:
+                logger.warning(_NOT_REPORTED, _LOST)
+                return
+            self.job.take_answer(answer)
 
     def _leave(self) -> None:
         job = self.job

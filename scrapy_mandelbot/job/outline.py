@@ -16,6 +16,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import fingerprint
 
 from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.opened_job import NewRequest
 from scrapy_mandelbot.job.requests import fingerprint_number
 
 if TYPE_CHECKING:
@@ -84,8 +85,10 @@ def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
     return find, ""
 
 
-def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int]:
-    """Return line, place, body and fingerprint of a URL or JSON outline.
+def read_outline(line: str, find: Fingerprinter) -> NewRequest:
+    """Return the request of a line: a URL, a JSON outline, or a lost request.
+
+    The latter is a line of the file beside a report, which has the key ``end``.
 
     ValueError: of neither.
     """
@@ -97,9 +100,6 @@ def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int
         raise ValueError("no request with an http or https URL")
     request = Request(data["url"], method=data.get("method", "GET"))
     place = Place(-data.get("priority", 0), 1, is_last_first=False)
-    return (
-        site_of(urlsplit(request.url)),
-        place,
-        body,
-        fingerprint_number(find(request)),
-    )
+    site = site_of(urlsplit(request.url))
+    number = fingerprint_number(find(request))
+    return NewRequest(site, place, body, number, is_lost="end" in about)

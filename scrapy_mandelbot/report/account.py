@@ -160,14 +160,14 @@ class Account:
 
     @property
     def left(self) -> int:
-        """Requests that wait or are in flight; after the crawl, those in the queue."""
+        """Requests that wait or are in flight; after the crawl, those in the queue.
+
+        Of a job that workers share: those that this worker has sent and not finished.
+        """
         if self._left is not None:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
-        left = self.from_former_run + so_far.taken - so_far.ended
-        if self._crawl.config.shares_job:  # other workers have taken some
-            return max(0, left)
-        return left
+        return self.from_former_run + so_far.taken - so_far.ended
 
     @property
     def known_to_come(self) -> int:
@@ -199,7 +199,7 @@ class Account:
         elif left and reason != "not finished":
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
         if lost:
-            how = _ends_text(lost)
+            how = ends_text(lost)
             if example := self._unanswered or self._given_up():
                 how += f", such as {example}"
             text = "links on those pages were not followed"
@@ -272,9 +272,9 @@ class Account:
             self._crawler.signals.connect(
                 self._answered, scrapy.signals.response_received
             )
-        self.from_former_run = (
-            self._waiting() - self._crawl.throttle.sites.counted().taken
-        )
+        if not self._crawl.config.shares_job:
+            taken = self._crawl.throttle.sites.counted().taken
+            self.from_former_run = self._waiting() - taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
     def _answered(self, response: Response) -> None:
@@ -296,7 +296,10 @@ class Account:
         elif throttle.keeps_given_up:  # the next run asks no sooner
             ends = [one.pause.until for one in throttle.sites.in_trouble()]
             self._next_at = min((at for at in ends if at > self._ended), default=inf)
-        if self._crawl.config.shares_job:  # other workers take from it and add to it
+        for flight in throttle.in_flight.flights.values():
+            if not is_of_the_package(flight.request):
+                flight.site.tally.count(flight.end)
+        if self._crawl.config.shares_job:  # what is left is with the job
             return
         unreadable = self._crawler.stats.get_value(
             events.JOB_REQUEST_UNREADABLE.stats[0], 0
@@ -305,9 +308,6 @@ class Account:
             sum(one.left_to_next_run().values()) for one in throttle.in_flight.queues
         )
         self._left = self._waiting() + unreadable + left_to_next_run
-        for flight in throttle.in_flight.flights.values():
-            if not is_of_the_package(flight.request):
-                flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
         """Count waiting requests; a third-party scheduler's are not accepted yet."""
@@ -323,7 +323,8 @@ class Account:
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
         verdict = f"{self.result(reason, total)}: {self.verdict(reason, total)}"
-        if total.taken or self.from_former_run:
+        is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
+        if total.taken or self.from_former_run or is_worker:
             verdict = self._log_end(total, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
@@ -368,7 +369,7 @@ class Account:
             tried = f" ({counted(retries, 'retry', 'retries')})" if retries else ""
             return f"1 request{tried}: {answer}"
         accepted = total.taken + self.from_former_run
-        return f"{accepted:,} accepted: {_ends_text(total.by_end())}"
+        return f"{accepted:,} accepted: {ends_text(total.by_end())}"
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
         given_up = {End.SITE, End.SECTION} & lost.keys()
@@ -419,7 +420,8 @@ def _end_of(exception: Exception) -> End:
     return End.NETWORK
 
 
-def _ends_text(ends: dict[End, int]) -> str:
+def ends_text(ends: dict[End, int]) -> str:
+    """Return how many requests ended in each way, for people."""
     parts = []
     for end, count in ends.items():
         names = _ONE_AND_MORE[end]

@@ -142,7 +142,7 @@ class CrawlReport(CrawlExtension):
 
         def write() -> None:
             try:
-                _put(self._path, report)
+                put(self._path, report)
             except Exception as error:  # noqa: BLE001 - as above
                 with suppress(RuntimeError):  # the loop has ended
                     call_in_loop(self._failed, error)
@@ -183,7 +183,7 @@ class CrawlReport(CrawlExtension):
         try:
             report = report_of(self._recorder.record, header)
             self._compare(report)
-            _put(self._path, report)
+            put(self._path, report)
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error)
             return False
@@ -446,7 +446,8 @@ def _rounded(value: float | None) -> float | None:
     return round(value, 3)
 
 
-def _put(path: Path, report: dict[str, Any]) -> None:
+def put(path: Path, report: dict[str, Any]) -> None:
+    """Write a report to a file ``.json``, or as a page with the data beside it."""
     _replace(path.with_suffix(".json"), _pieces(report))
     if path.suffix == ".html":
         _replace(path, [page_of(report)])

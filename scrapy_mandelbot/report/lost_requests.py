@@ -65,6 +65,17 @@ class LostRequests:
         return False
 
 
+def lost_line(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the list of lost requests has of one: a line of JSON."""
+    request = values["request"]
+    return {
+        "url": without_user(request.url),
+        "method": request.method,
+        "end": str(values["end"]),
+        "reason": values["why"],
+    }
+
+
 class LostFile:
     """The file that lists the lost requests of a run, a line of JSON each.
 
@@ -94,13 +105,7 @@ class LostFile:
     def _write(self, values: Mapping[str, Any]) -> None:
         if not self._is_writable:
             return
-        request = values["request"]
-        line = {
-            "url": without_user(request.url),
-            "method": request.method,
-            "end": str(values["end"]),
-            "reason": values["why"],
-        }
+        line = lost_line(values)
         try:
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

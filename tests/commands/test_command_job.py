@@ -19,7 +19,8 @@ from scrapy import Request
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
-from scrapy_mandelbot.commands.job_verb import _FileJob, look_at_job
+from scrapy_mandelbot.commands.job_verb import look_at_job
+from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
@@ -237,7 +238,7 @@ def test_a_missing_broken_or_running_job_is_one_line(robots, folder, tmp_path):
 
 def test_a_run_that_begins_meanwhile_keeps_its_pauses(folder):
     """Requeue has the job to itself, or changes nothing of it."""
-    job, lock = _FileJob(str(folder)), JobLock(folder / "job.lock")
+    job, lock = JobFolder(str(folder)), JobLock(folder / "job.lock")
     lock.take()
     with pytest.raises(StorageError, match="in use"):
         job.requeue("")
@@ -253,6 +254,7 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     worker = Worker(redis_server.url, name="shops")
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
+    job.put_state("budget/https://a.example", b"[3, 70, 1.0, false]")
     job.commit()
     job.close()
     reports = [
@@ -534,3 +536,35 @@ def test_a_job_on_redis_is_forgotten(robots, folder, redis_server):
     assert b"there is no job" in robots("job", f"{redis_server.url}#shops").stderr
     run = robots("job", str(folder), "forget")
     assert (run.returncode, b"delete its folder" in run.stderr) == (2, True)
+
+
+def test_a_byte_order_mark_before_the_first_line_is_skipped(robots, empty, tmp_path):
+    """As editors on Windows write it."""
+    (tmp_path / "urls").write_bytes(b"\xef\xbb\xbfhttps://a.example/\n")
+    run = robots("job", empty, "add", "urls")
+    assert (run.returncode, run.stdout) == (0, b"1 request added\n"), run.stderr
+
+
+def test_lost_requests_are_added_though_the_job_has_seen_them(robots, empty, tmp_path):
+    """Each once for each time that its file is added; a link to them is filtered."""
+    url = "https://a.example/1"
+    lost = {"url": url, "method": "GET", "end": "no_answer", "reason": "timed out"}
+    (tmp_path / "seen").write_text(f"{url}\n")
+    many = [json.dumps({**lost, "url": f"{url}/{number}"}) for number in range(499)]
+    (tmp_path / "lost").write_text("\n".join([*many, *2 * [json.dumps(lost)]]))
+    for _ in range(2):
+        run = robots("job", empty, "add", "lost")
+        assert run.stdout == b"500 requests added\n", run.stderr
+    assert robots("job", empty, "add", "seen").stdout == b"0 requests added\n"
+    exported = robots("job", empty, "--export").stdout.splitlines()
+    assert [json.loads(one)["url"] for one in exported].count(url) == 2
+    assert len(exported) == 1_000
+
+
+def test_a_job_in_a_folder_has_no_report_of_workers(robots, empty):
+    """The line names the setting that makes one; a job without workers has none."""
+    run = robots("job", empty, "--report")
+    if empty.startswith("redis"):
+        assert (run.returncode, b"has left a report" in run.stderr) == (1, True)
+    else:
+        assert (run.returncode, b"MANDELBOT_REPORT" in run.stderr) == (2, True)

@@ -29,12 +29,13 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html, site
 
 from scrapy_mandelbot import SharedJobScheduler
-from scrapy_mandelbot.commands.job_verb import _FileJob, _ServerJob
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker as worker_module
 from scrapy_mandelbot.fleet.own_sites import OwnSites
+from scrapy_mandelbot.fleet.server_job import ServerJob
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
+from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.settings.values import SettingsError
@@ -700,10 +701,10 @@ async def test_pages_whose_callback_raised_come_back_when_they_are_requeued(
     """All of them, or those of one exception; each run before sends none of them."""
     web = tree(webs)
     keeps = {**settings, "MANDELBOT_JOB_OPTIONS": {"errors": "keep"}}
-    job: Any = partial(_ServerJob, f"{redis_server.url}#links")
+    job: Any = partial(ServerJob, f"{redis_server.url}#links")
     if place == "file":
         keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
-        job = partial(_FileJob, str(tmp_path))
+        job = partial(JobFolder, str(tmp_path))
 
     async def run(**bugs):
         bugs = {name.removeprefix("_"): error for name, error in bugs.items()}
@@ -751,10 +752,10 @@ async def test_a_run_that_ends_for_its_errors_loses_nothing(
         "CLOSESPIDER_ERRORCOUNT": 3,
         "CONCURRENT_REQUESTS": 1,
     }
-    job: Any = partial(_ServerJob, f"{redis_server.url}#links")
+    job: Any = partial(ServerJob, f"{redis_server.url}#links")
     if place == "file":
         keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
-        job = partial(_FileJob, str(tmp_path))
+        job = partial(JobFolder, str(tmp_path))
     bugs = dict.fromkeys(("1", "2", "3", "1/0", "1/1", "1/2"), OSError)
     bad = type("LinksSpider", (Release,), {"bugs": bugs, "__module__": __name__})
     good = type("LinksSpider", (Release,), {"__module__": __name__})

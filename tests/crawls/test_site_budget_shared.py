@@ -8,7 +8,7 @@ from redis_server import NEEDS_REDIS
 from test_job_shared import together
 from webs import Closed, site
 
-from scrapy_mandelbot.commands.job_verb import _ServerJob
+from scrapy_mandelbot.fleet.server_job import ServerJob
 
 pytestmark = NEEDS_REDIS
 
@@ -75,7 +75,7 @@ async def test_requeue_does_not_renew_it(webs, redis_server):
     web = site(webs, 20)
     limits = {"MANDELBOT_SITE_BUDGET": {"pages": 5}}
     await workers(1, redis_server, [web.url + "/"], **limits)
-    job = _ServerJob(f"{redis_server.url}#links")
+    job = ServerJob(f"{redis_server.url}#links")
     stored = job.contents().budgets[web.url]
     assert (stored.spent.pages, stored.is_reached) == (5, True)
     assert job.requeue(web.url) == [web.url]

@@ -358,6 +358,46 @@ def test_a_run_ends_when_all_are_idle_and_nothing_waits(member):
 
 
 @needs_carrier
+def test_reports_are_the_last_of_each_worker_in_the_last_run(member):
+    """Each goes with an exchange that says something, or with the last one."""
+    one, other = member(), member()
+    view = one.server.view()
+    one.job.report("one", 0, b"first")
+    one.exchange()
+    assert view.reports() == ([], 0)
+    assert one.job.has_report
+    one.job.see(7)
+    one.exchange()
+    assert view.reports() == ([b"first"], 0)
+    for worker, body in ((one, b"second"), (other, b"other")):
+        worker.job.report("one" if worker is one else "other", 0, body)
+        worker.server.exchange(worker.job.next_exchange(0, "", is_last=True))
+    assert sorted(view.reports()[0]) == [b"other", b"second"]
+    other.exchange()
+    other.job.report("other", 1, b"of the next run")
+    other.job.see(8)
+    other.exchange()
+    assert view.reports() == ([b"of the next run"], 0)
+    one.exchange()
+    one.job.report("one", 0, b"late")
+    one.job.see(9)
+    one.exchange()
+    assert view.reports() == ([b"of the next run"], 0)
+
+
+@needs_carrier
+def test_reports_of_many_workers_are_bounded(member):
+    """Those that were written longest ago go, and are counted."""
+    one = member()
+    for number in range(203):
+        one.job.report(f"worker {number}", 0, b"%d" % number)
+        one.job.see(number)
+        one.exchange()
+    bodies, gone = one.server.view().reports()
+    assert (len(bodies), gone) == (200, 3)
+
+
+@needs_carrier
 def test_the_view_changes_nothing_and_forgets_no_job_with_workers(member):
     """It shows who has the job."""
     one = member()

@@ -4,8 +4,9 @@
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
 --            is), left (the last run that gave pages up), outcome (how the last run ended), fingerprints and
 --            sets (how many there are), expires (how many parts of the keys expire, as no work is left),
---            knows:W (the version of worker W), look:VERSION (how far its workers have looked through what
---            is set aside)
+--            knows:W (the version of worker W), reported (of which run there are reports), unreported (how
+--            many of them are gone), look:VERSION (how far its workers have looked through what is set
+--            aside)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
 --            given anything; of the last thousand dead ones too. A worker that knows of a later one has
@@ -25,6 +26,8 @@
 --   c:SITE   hash: number of a request that is claimed -> its priority, and as above
 --   seen:N   set: a part of the fingerprints. Redis keeps a set of up to 512 numbers in a sixth of the
 --            memory of a larger one, so there are as many sets as keep each below that
+--   reports  hash: who writes it -> what a worker of the last run has to report so far
+--   reported  sorted set: who writes a report -> when it was written
 --   children:P  hash: fingerprint -> how often a parent gave it that no fingerprint stops. Parent 0 is
 --            Scrapy's start(), -2 a spider's own, which each run asks anew
 --
@@ -84,11 +87,15 @@ local function readable(site, version)
   return found
 end
 
-local function wait_for_worker(site, now)
+local function wait_in(which, site, now)
   local rest = tonumber(redis.call('HGET', key('rest'), site) or 0)
+  redis.call('ZADD', key(which), math.max(now, rest), site)
+end
+
+local function wait_for_worker(site, now)
   local first = redis.call('ZRANGE', key('q:' .. site), 0, 0, 'WITHSCORES')
   local is_last = not first[2] or first[2] == 'inf'
-  redis.call('ZADD', key(is_last and 'last' or 'due'), math.max(now, rest), site)
+  wait_in(is_last and 'last' or 'due', site, now)
 end
 
 -- Let a site that a worker had wait for another one; what it had claimed waits in its old place, and

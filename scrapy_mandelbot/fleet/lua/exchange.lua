@@ -27,6 +27,7 @@ local version = ARGV[10]
 local most_at_once = {}  -- by deaths and 1: how many requests with as many a worker has at a time
 for most in string.gmatch(ARGV[11], '%d+') do most_at_once[#most_at_once + 1] = tonumber(most) end
 local OVERDUE = 600000  -- milliseconds after a death in which what was out may go beside other requests
+local MOST_REPORTS = 200  -- of workers of a run; those that were written longest ago go
 local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
 -- and does not break it off later. What takes memory is refused; leases are renewed all the same.
@@ -267,7 +268,7 @@ local words = {
       redis.call('ZADD', key('q:' .. site), ARGV[i + 1], member)
       if not waits[site] and not owner(site) then
         waits[site] = true
-        if not redis.call('ZSCORE', key('due'), site) then wait_for_worker(site, now) end
+        if not redis.call('ZSCORE', key('due'), site) then wait_in('due', site, now) end  -- a new one is no last
       end
     end
     return i + 8
@@ -362,6 +363,23 @@ local words = {
       redis.call('HSET', key('asked'), site, me)
     end
     return i + 1
+  end,
+  report = function(i)  -- who writes it, number of its run, and what a worker has to report so far
+    local run, reported = tonumber(ARGV[i + 1]), tonumber(redis.call('HGET', key('meta'), 'reported') or -1)
+    if run > reported then
+      redis.call('DEL', key('reports'), key('reported'))
+      redis.call('HSET', key('meta'), 'reported', run)
+      redis.call('HDEL', key('meta'), 'unreported')
+    end
+    if run >= reported then
+      redis.call('HSET', key('reports'), ARGV[i], ARGV[i + 2])
+      redis.call('ZADD', key('reported'), now, ARGV[i])
+      local surplus = redis.call('ZCARD', key('reported')) - MOST_REPORTS
+      local oldest = surplus > 0 and redis.call('ZPOPMIN', key('reported'), surplus) or {}
+      for j = 1, #oldest, 2 do redis.call('HDEL', key('reports'), oldest[j]) end
+      if surplus > 0 then redis.call('HINCRBY', key('meta'), 'unreported', surplus) end
+    end
+    return i + 3
   end,
 }
 

@@ -1,0 +1,108 @@
+"""The job on a server, without a crawl, for ``scrapy robots job``."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from mandelbot.formatting import without_credentials
+
+from scrapy_mandelbot.fleet.carriers import open_job_server
+from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.shared_job import SharedJob
+from scrapy_mandelbot.job.job_folder import JobFolder
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.opened_job import (
+    JobContents,
+    NewRequest,
+    OpenedJob,
+    StoredOutline,
+)
+from scrapy_mandelbot.job.outline import outline
+from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
+from scrapy_mandelbot.settings.values import is_job_server
+
+_LEASE = 30.0  # seconds, of a worker that adds requests
+
+
+def open_job_at(place: str) -> OpenedJob:
+    """Open a job by its folder, or by ``URL#NAME`` if it is on a server.
+
+    StorageError: there is none. ImportError: the server's package is not installed.
+    """
+    return ServerJob(place) if is_job_server(place) else JobFolder(place)
+
+
+class ServerJob:
+    """A :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` on a server."""
+
+    def __init__(self, place: str) -> None:
+        url, _, name = place.partition("#")
+        self.name = without_credentials(place)
+        if not name:
+            raise StorageError(
+                "add the name of the job to the address: redis://…/0#shops"
+            )
+        self._server = open_job_server(url, JobTerms(name, _LEASE))
+        self._view = self._server.view()
+        if not self._view.exists():
+            self.close()
+            raise StorageError(f"there is no job {name!r} there")
+
+    def close(self) -> None:
+        self._server.close()
+
+    def requeue(self, wanted: str) -> list[str]:
+        return self._view.requeue(wanted)
+
+    def forget(self) -> None:
+        self._view.forget()
+
+    def reports(self) -> tuple[list[bytes], int]:
+        return self._view.reports()
+
+    def outlines(self) -> Iterator[StoredOutline]:
+        for one in self._view.requests():
+            yield StoredOutline(site_of_line(one.line), outline(one.body))
+
+    def add(self, batches: Iterable[list[NewRequest]]) -> int:
+        """As for a file; each batch by a worker without sites, which joins for it."""
+        added = 0
+        for batch in batches:
+            job = SharedJob(self._server.join(), time.time)
+            for one in batch:
+                if one.is_lost:
+                    job.see(one.fingerprint)
+                    job.push(one.line, one.place, one.body)
+                else:
+                    job.push_new(*one[:4], None)
+            added += len(batch)
+            while job.uncommitted:
+                answer = self._server.exchange(job.next_exchange(0, ""))
+                if answer.is_lost:
+                    raise StorageError(
+                        "Redis was away for too long: some lines are not added"
+                    )
+                job.take_answer(answer)
+                added -= answer.dropped
+            self._server.leave(job.worker, job.token)
+        return added
+
+    def contents(self) -> JobContents:
+        lengths = self._view.lengths()
+        workers = self._view.workers()
+        left = self._view.left()
+        return JobContents(
+            Counter({site: sum(counts) for site, counts in lengths.items()}),
+            Counter({site: claimed for site, (_, claimed) in lengths.items()}),
+            {site: read_handover(state) for site, state in left.items()},
+            sum((Counter(why) for why in self._view.aside().values()), Counter()),
+            is_running=bool(workers),
+            workers=workers,
+            budgets={
+                site: stored
+                for site, state in left.items()
+                if (stored := budget_in(state)) is not None
+            },
+        )

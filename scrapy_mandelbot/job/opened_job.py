@@ -1,0 +1,104 @@
+"""A job without a crawl: what ``scrapy robots job`` reads of it, and does to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from scrapy_mandelbot.job.job_store import Place
+    from scrapy_mandelbot.job.site_budgets import StoredBudget
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
+    from scrapy_mandelbot.store.contract import StoredPause
+
+
+class NewRequest(NamedTuple):
+    """A request to add to a job."""
+
+    line: str
+    place: Place
+    body: bytes
+    fingerprint: int
+    is_lost: bool = False
+    """Whether a crawl has lost it, so that it is sent again though it was seen."""
+
+
+class StoredOutline(NamedTuple):
+    """A request of a job, read without running its code."""
+
+    site: str
+    about: dict[str, Any] | None
+    """URL, method, priority, callback and depth; None: it cannot be read."""
+
+
+class JobContents(NamedTuple):
+    """What is in a job, whether in a file or on a server.
+
+    Counts are of requests, by site.
+    """
+
+    requests: Counter[str]
+    """Without those set aside for good."""
+    in_flight: Counter[str]
+    """How many of them were in flight at the last commit."""
+    left: Mapping[str, list[LeftPause]]
+    """By site, pauses of it and of its sections that had not ended."""
+    given_up: Mapping[str, int]
+    """Those set aside for good, by the reason."""
+    is_running: bool
+    sections: Mapping[str, Counter[str]] = {}
+    """Those that are set aside with a section, by site and section."""
+    pauses: Mapping[str, StoredPause] = {}
+    """From the store."""
+    turns: Mapping[str, float] = {}
+    """When a site's crawl delay ends."""
+    workers: Mapping[int, tuple[float, int]] = {}
+    """The seconds left of a worker's lease, and how many sites it has."""
+    budgets: Mapping[str, StoredBudget] = {}
+    """What sites have used up, and whether that is all that the last run allowed."""
+
+    def without_complete(self) -> JobContents:
+        """Return the contents without the sites of which nothing waits."""
+
+        def unfinished(found: Mapping[str, Any]) -> dict[str, Any]:
+            return {site: found[site] for site in found if self.requests[site]}
+
+        return self._replace(
+            left=unfinished(self.left),
+            pauses=unfinished(self.pauses),
+            budgets=unfinished(self.budgets),
+        )
+
+
+class OpenedJob(Protocol):
+    """A job in a folder or on a server. Calls raise StorageError where they fail."""
+
+    @property
+    def name(self) -> str:
+        """The folder or the address, without a password."""
+
+    def contents(self) -> JobContents:
+        """Return what waits, by site, and why."""
+
+    def outlines(self) -> Iterator[StoredOutline]:
+        """Yield all requests, in any order: waiting, claimed and set aside."""
+
+    def reports(self) -> tuple[list[bytes], int]:
+        """Return what workers of the last run have reported, and how many are gone."""
+
+    def add(self, batches: Iterable[list[NewRequest]]) -> int:
+        """Add requests that the job has not seen or has lost; return how many."""
+
+    def requeue(self, wanted: str) -> list[str]:
+        """Requeue what is set aside, and end pauses; return the sites.
+
+        `wanted`: a site, the name of an exception, or empty: all.
+        """
+
+    def forget(self) -> None:
+        """Delete the job; a StorageError while a run has it."""
+
+    def close(self) -> None:
+        """Disconnect."""

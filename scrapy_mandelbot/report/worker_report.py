@@ -1,0 +1,276 @@
+"""What a worker of a shared job leaves, so that there is one report of the whole job.
+
+It has the sums and samples of the worker's sites, without times: JSON, compressed. A
+worker writes it every minute into an exchange that it makes anyway, and at its end.
+``job_report.py`` adds up those of all workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.lost_requests import lost_line
+from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.samples import (
+    ConcurrencyRecord,
+    PaceRecord,
+    PauseRecord,
+    RobotsRecord,
+    RuleRecord,
+    SitemapsRecord,
+    TagsRecord,
+    UsageRecord,
+)
+from scrapy_mandelbot.report.site_record import RetryAfterRecord, SiteRecord
+from scrapy_mandelbot.report.summary import CrawlExtension
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.report.crawl_record import CrawlRecord
+
+Part = TypeVar("Part")
+
+EVERY = 60.0
+"""Seconds between two reports of a worker."""
+MOST_SITES = 1_000
+"""Sites in a worker's report: the most troubled and largest; the others are added up.
+"""
+MOST_LOST = 1_000
+"""Lost requests in a worker's report."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Of a worker's report, as it is read."""
+VERSION = 1
+
+_LISTS: Mapping[str, type] = {
+    "pauses": PauseRecord,
+    "robots": RobotsRecord,
+    "rules": RuleRecord,
+}
+_PARTS: Mapping[str, type] = {
+    "pace": PaceRecord,
+    "concurrency": ConcurrencyRecord,
+    "retry_after": RetryAfterRecord,
+    "sitemaps": SitemapsRecord,
+    "tags": TagsRecord,
+    "usage": UsageRecord,
+}
+_COUNTS = ("refusals", "robots_seen")
+_NUMBERS = (
+    *("sites", "forbidden", "pauses_seen", "pauses_ended", "in_pauses", "given_up"),
+    *("turns", "turn_waits", "limit", "has_robots", "has_reached_budget"),
+)
+_TALLY = ("taken", "pages", "others", "cached", "since")
+LEFT = frozenset((*_TALLY, *_NUMBERS, *_COUNTS, *_LISTS, *_PARTS, "ends"))
+"""Fields of a site's record that a report has."""
+NOT_LEFT = frozenset(
+    {"site", "number", "is_watched", "failures", "gaps", "timeline", "_last_sent"}
+    | {"first_seen", "first_errors", "first_timed", "timed"}
+)
+"""Fields of a site's record that need each request to be recorded, or are no count."""
+_NUMBER = (int, float)
+_TYPES: Mapping[str, Any] = {
+    "str": str,
+    "bool": bool,
+    "int": int,
+    "float": _NUMBER,
+    "int | None": (int, NoneType),
+    "float | None": (*_NUMBER, NoneType),
+    "list[str]": list,
+    "dict[str, int]": dict,
+}
+"""Types of JSON by the annotations of the parts of a record."""
+
+
+class WorkerReport(NamedTuple):
+    """What one worker has left."""
+
+    worker: int
+    """Its number; after a lost lease, its last one."""
+    spider: str
+    agent: str
+    began: float
+    """Seconds since the epoch, by the worker's clock."""
+    ended: float
+    """When the report was written."""
+    has_ended: bool
+    """Whether it is the last one: False for a worker that works, or has died."""
+    sites: list[SiteRecord]
+    rest: SiteRecord
+    """The sums of all other sites; its `sites` is 0 if there are none."""
+    lost: list[dict[str, str]]
+    """The first lost requests, as in the file of lost requests."""
+
+
+class SharedReport(CrawlExtension):
+    """Leaves the report of a worker with its job, every minute and at the end."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        if not (self._crawl.config.shares_job and self._crawl.asks_for_more):
+            raise NotConfigured
+        self._recorder = Recorder.of(crawler)
+        self._lost: list[dict[str, str]] = []
+        self._crawl.events.subscribe(self._note_lost, events.REQUEST_LOST)
+
+    def spider_opened(self) -> None:
+        """Begin with the first report in a minute."""
+        engine.before_requests_are_left(self._crawler, self._leave_last)
+        self._steps.later(EVERY, self._begin)
+
+    def spider_closed(self) -> None:
+        """Write no more."""
+        self._steps.cancel()
+
+    def _note_lost(self, values: Mapping[str, Any]) -> None:
+        if len(self._lost) < MOST_LOST:
+            self._lost.append(lost_line(values))
+
+    def _begin(self) -> None:
+        data: dict[str, Any] = {}
+        self._steps.take(self._filling(data), lambda: self._leave(data))
+
+    def _leave_last(self) -> None:
+        self._steps.cancel()
+        data: dict[str, Any] = {}
+        for _ in self._filling(data, has_ended=True):
+            pass
+        self._write(data)
+
+    def _leave(self, data: dict[str, Any]) -> None:
+        self._write(data)
+        self._steps.later(EVERY, self._begin)
+
+    def _write(self, data: dict[str, Any]) -> None:
+        worker = JobWorker.of(self._crawler)
+        if worker is not None:
+            data["worker"] = worker.job.worker
+            worker.leave_report(compressed(data))
+
+    def _filling(
+        self, data: dict[str, Any], *, has_ended: bool = False
+    ) -> Iterator[None]:
+        spider = self._crawler.spider
+        data |= {
+            "spider": "" if spider is None else spider.name,
+            "agent": str(self._crawler.settings["USER_AGENT"] or ""),
+            "began": self._recorder.record.began,
+            "ended": self._crawl.now(),
+            "has_ended": has_ended,
+            "lost": list(self._lost),
+        }
+        yield from filling(data, self._recorder.record, self._crawl.now())
+
+
+def filling(data: dict[str, Any], record: CrawlRecord, now: float) -> Iterator[None]:
+    """Fill in what a report has of sites, one at each step."""
+    sites = record.in_order()
+    data["sites"] = []
+    for one in sites[:MOST_SITES]:
+        data["sites"].append(_site_data(one))
+        yield
+    data["rest"] = _site_data(record.folded(sites[MOST_SITES:], now))
+
+
+def compressed(data: Mapping[str, Any]) -> bytes:
+    """Return a report as it is left."""
+    return zlib.compress(json.dumps({"version": VERSION, **data}).encode())
+
+
+def read(body: bytes) -> WorkerReport:
+    """Read what a worker has left.
+
+    ValueError: it is none, of another version, or too large.
+    """
+    try:
+        unpacked = zlib.decompressobj().decompress(body, MOST_BYTES)
+        data = json.loads(unpacked)
+        if data["version"] != VERSION:
+            raise ValueError(f"a report of version {data['version']}")
+        return WorkerReport(
+            worker=_of(int, data["worker"]),
+            spider=_of(str, data["spider"]),
+            agent=_of(str, data["agent"]),
+            began=_of(_NUMBER, data["began"]),
+            ended=_of(_NUMBER, data["ended"]),
+            has_ended=_of(bool, data["has_ended"]),
+            sites=[_read_site(one) for one in data["sites"]],
+            rest=_read_site(data["rest"]),
+            lost=[
+                {_of(str, name): _of(str, value) for name, value in one.items()}
+                for one in data["lost"]
+            ],
+        )
+    except (zlib.error, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"no report of a worker: {error!r:.200}") from error
+
+
+def _site_data(one: SiteRecord) -> dict[str, Any]:
+    has = vars(one)
+    data: dict[str, Any] = {"site": one.site}
+    data |= {name: getattr(one, name) for name in _TALLY}
+    data["ends"] = {str(end): count for end, count in one.ends.items()}
+    data |= {name: has[name] for name in _NUMBERS if name in has}
+    data |= {name: dict(has[name]) for name in _COUNTS if name in has}
+    for name in _LISTS:
+        if name in has:
+            data[name] = [_fields(part) for part in has[name]]
+    for name in _PARTS:
+        if has.get(name) is not None:
+            data[name] = _fields(has[name])
+    return data
+
+
+def _fields(part: Any) -> list[Any]:
+    return [getattr(part, field.name) for field in dataclasses.fields(part)]
+
+
+def _read_site(data: Mapping[str, Any]) -> SiteRecord:
+    """Return the record of a site; what this version does not know is left out."""
+    one = SiteRecord(_of(str, data["site"]), 0.0)
+    for name in _TALLY:
+        setattr(one, name, _of(_NUMBER, data[name]))
+    one.ends = {End(end): _of(int, count) for end, count in data["ends"].items()}
+    for name in _NUMBERS:
+        if data.get(name) is not None:
+            setattr(one, name, _of((bool, *_NUMBER), data[name]))
+    for name in _COUNTS:
+        if name in data:
+            counts = {_of(str, kind): _of(int, n) for kind, n in data[name].items()}
+            setattr(one, name, counts)
+    for name, kind in _LISTS.items():
+        if name in data:
+            setattr(one, name, [_read_part(kind, values) for values in data[name]])
+    for name, kind in _PARTS.items():
+        if name in data:
+            setattr(one, name, _read_part(kind, data[name]))
+    return one
+
+
+def _read_part(kind: type[Part], values: list[Any]) -> Part:
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # all of them are some
+    if len(fields) != len(values):
+        raise ValueError(f"{len(values)} values for {kind.__name__}")
+    return kind(
+        *(
+            _of(_TYPES[str(field.type)], value)
+            for field, value in zip(fields, values, strict=True)
+        )
+    )
+
+
+def _of(kind: Any, value: Any) -> Any:
+    """Return a value if it is of a type; raise ValueError if not."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r:.100} in a report")  # noqa: TRY004 -- a format
+    return value

@@ -1,0 +1,227 @@
+"""What a worker leaves for the report of its job, and what becomes of several."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pytest
+from clocks import MIDNIGHT as NOW
+from reports import a_record
+
+from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report import worker_report
+from scrapy_mandelbot.report.crawl_page import page_of
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.job_report import JobState, job_report
+from scrapy_mandelbot.report.samples import PauseRecord
+from scrapy_mandelbot.report.site_record import SiteRecord
+from scrapy_mandelbot.report.worker_report import (
+    LEFT,
+    MOST_SITES,
+    NOT_LEFT,
+    compressed,
+    filling,
+    read,
+)
+
+SITE = "https://example.com"
+DONE = JobState(now=NOW + 100, waiting=(), workers=0, unreported=0)
+
+
+def body_of(record, worker=1, *, ended=NOW + 60, has_ended=True, lost=()) -> bytes:
+    """Return what a worker leaves with such a record."""
+    data = {
+        "worker": worker,
+        "spider": "shops",
+        "agent": "Examplebot/1.0",
+        "began": record.began,
+        "ended": ended,
+        "has_ended": has_ended,
+        "lost": list(lost),
+    }
+    for _ in filling(data, record, ended):
+        pass
+    return compressed(data)
+
+
+def a_crawl(*sites: SiteRecord, began=NOW) -> CrawlRecord:
+    """Return the record of a crawl of these sites."""
+    record = CrawlRecord(began, lambda _: False)
+    for one in sites:
+        record.of(one.site, began).fold(one, NOW)
+        record.of(one.site, began).sites = 1
+        record.of(one.site, began).pauses = one.pauses
+        record.of(one.site, began).rules = one.rules
+    return record
+
+
+def a_site(pages=0, taken=None, site=SITE, **ends) -> SiteRecord:
+    """Return the record of a site with so many pages and other ends."""
+    one = SiteRecord(site, NOW)
+    one.pages = pages
+    one.ends = {End(end): count for end, count in ends.items()}
+    one.taken = one.ended if taken is None else taken
+    return one
+
+
+def test_a_report_holds_each_field_of_a_site_or_leaves_it_out_on_purpose():
+    """A new field has to be added to one of them."""
+    fields = {*SiteRecord.__annotations__, *vars(SiteRecord(SITE, NOW))}
+    numbers = {
+        name
+        for name, value in vars(SiteRecord).items()
+        if isinstance(value, (int, float)) and not name.startswith("__")
+    }
+    assert (fields | numbers) - NOT_LEFT <= LEFT
+
+
+def test_what_is_read_is_what_was_left():
+    """Of all kinds of sites, but for what needs each request to be recorded."""
+    record = a_record()
+    back = read(body_of(record, 7, has_ended=False, lost=[{"url": SITE}]))
+    assert (back.worker, back.has_ended, back.lost) == (7, False, [{"url": SITE}])
+    assert [one.site for one in back.sites] == [one.site for one in record.in_order()]
+    for one, other in zip(back.sites, record.in_order(), strict=True):
+        assert one.by_end() == other.by_end()
+        assert one.taken == other.taken
+        assert one.refusals == other.refusals
+        for name in ("pauses", "robots", "rules", "pace", "sitemaps", "tags", "usage"):
+            assert getattr(one, name) == getattr(other, name), name
+        assert one.state() == other.state()
+
+
+def test_a_report_is_bounded_however_many_sites_there_are():
+    """The most troubled and largest have rows; the others are added up."""
+    record = a_crawl(
+        *(a_site(1, site=f"https://{number}.example") for number in range(5_000)),
+        a_site(1, site=SITE, no_answer=1),
+    )
+    body = body_of(record)
+    assert len(body) < 100 * MOST_SITES
+    back = read(body)
+    assert len(back.sites) == MOST_SITES
+    assert back.sites[0].site == SITE
+    assert back.rest.sites + MOST_SITES == 5_001
+    assert back.rest.pages + sum(one.pages for one in back.sites) == 5_001
+
+
+GOOD = json.loads(zlib.decompress(body_of(a_record())))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not compressed",
+        zlib.compress(b"{"),
+        zlib.compress(b"[]"),
+        zlib.compress(b'{"version": 1}'),
+        zlib.compress(json.dumps({**GOOD, "version": 2}).encode()),
+        zlib.compress(json.dumps({**GOOD, "began": "today"}).encode()),
+        zlib.compress(json.dumps({**GOOD, "sites": [{"site": SITE}]}).encode()),
+        zlib.compress(json.dumps({**GOOD, "rest": None}).encode()),
+        zlib.compress(
+            b" " * (worker_report.MOST_BYTES + 1) + json.dumps(GOOD).encode()
+        ),
+    ],
+    ids=[
+        "empty",
+        "raw",
+        "cut",
+        "list",
+        "short",
+        "new",
+        "time",
+        "site",
+        "rest",
+        "large",
+    ],
+)
+def test_what_is_no_report_is_an_error_and_costs_no_other(body):
+    """The verb names it, and reports on the rest."""
+    with pytest.raises(ValueError, match=r".+"):
+        read(body)
+    made = job_report([body, body_of(a_record())], DONE, 20)
+    assert len(made.remarks) == 1
+    assert len(made.data["workers"]) == 1
+
+
+def test_workers_add_up_to_one_report():
+    """Sites that several of them crawled have one row; the account balances."""
+    first = a_crawl(
+        a_site(41, other_answer=1, seen=80), a_site(2, site="https://b.example")
+    )
+    second = a_crawl(a_site(3, no_answer=2), began=NOW + 5)
+    lost = [{"url": f"{SITE}/{number}"} for number in range(2)]
+    made = job_report([body_of(second, 2, lost=lost), body_of(first)], DONE, 20)
+    total = made.data["total"]
+    assert (total["pages"], total["lost"], total["sites"]) == (46, 2, 2)
+    assert total["taken_in"] == sum(one["count"] for one in total["ends"])
+    assert [one["site"] for one in made.data["sites"]] == [SITE, "https://b.example"]
+    assert [one["worker"] for one in made.data["workers"]] == [1, 2]
+    assert made.data["verdict"] == (
+        "Finished after 60 s. 46 pages. 2 requests failed (2 without an answer)."
+    )
+    assert made.lost == lost
+    assert SITE in made.text
+    assert page_of(made.data)
+
+
+def test_a_job_that_runs_or_waits_says_so():
+    """By its workers, and by what waits in it."""
+    body = body_of(a_crawl(a_site(1)), has_ended=False)
+    waiting = [{"site": SITE, "waiting": 2, "under_way": 1}]
+    running = JobState(NOW + 90, waiting, workers=2, unreported=0)
+    made = job_report([body], running, 20)
+    assert made.data["verdict"].startswith("Running for 90 s (2 workers). 1 page.")
+    assert "3 requests wait" in made.data["verdict"]
+    assert made.data["is_finished"] is False
+    assert "its last report" in made.text
+    left = job_report([body], running._replace(workers=0), 20)
+    assert left.data["verdict"].startswith("Stopped after 60 s.")
+    assert job_report([], DONE, 20) is None
+    gone = job_report([body], DONE._replace(unreported=3), 20)
+    assert gone.remarks == ["the reports of 3 workers are gone: there were too many"]
+
+
+def paused(since, ended=None, kind="refused") -> PauseRecord:
+    return PauseRecord(SITE, kind, since, since + 20, "503", ended=ended)
+
+
+def test_a_pause_that_the_next_owner_took_over_is_one_pause():
+    """It ends where that one ended it, and the site is well."""
+    first, second = a_site(1), a_site(1)
+    first.pauses_seen = 1
+    first.pauses = [paused(NOW)]
+    second.pauses_seen = second.pauses_ended = 1
+    second.pauses = [paused(NOW + 15, NOW + 20, "previous run")]
+    for order in ((first, second), (second, first)):
+        bodies = [body_of(a_crawl(one)) for one in order]
+        (site,) = job_report(bodies, DONE, 20).data["sites"]
+        assert (site["pauses"], site["state"]) == (1, "well")
+        (pause,) = site["pause_list"]
+        assert pause["seconds"] == 20
+
+
+def test_a_pause_that_nobody_took_over_is_over_when_the_next_begins():
+    """Its end is not known."""
+    first, second = a_site(1), a_site(1)
+    first.pauses = [paused(NOW)]
+    second.pauses = [paused(NOW + 30, NOW + 40)]
+    bodies = [body_of(a_crawl(one)) for one in (first, second)]
+    (site,) = job_report(bodies, DONE, 20).data["sites"]
+    assert [one["seconds"] for one in site["pause_list"]] == [30, 10]
+
+
+def test_the_same_rule_of_two_workers_is_one():
+    """Its counts are added up."""
+    sites = []
+    for url in ("/a", "/b"):
+        one = a_site()
+        one.forbid(SITE + url, 2, "Disallow: /", "*")
+        one.count(End.FORBIDDEN)
+        sites.append(one)
+    made = job_report([body_of(a_crawl(one)) for one in sites], DONE, 20)
+    (rule,) = made.data["sites"][0]["rules"]
+    assert (rule["count"], made.data["sites"][0]["forbidden"]) == (2, 2)
