@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli import Result, UnavailableError
+from mandelbot.files import replace_file
 from mandelbot.formatting import without_credentials
 
 from scrapy_mandelbot.commands import stored_report
@@ -115,9 +116,10 @@ def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Resul
     if file:
         crawl_report.put(path, made.data)
         lost = path.with_suffix(".lost.jsonl")
-        lost.unlink(missing_ok=True)
         if made.lost:
-            lost.write_text("".join(f"{json.dumps(one)}\n" for one in made.lost))
+            replace_file(lost, (f"{json.dumps(one)}\n".encode() for one in made.lost))
+        else:
+            lost.unlink(missing_ok=True)
     return Result(1 if made.remarks else 0, made.data, text, made.remarks)
 
 

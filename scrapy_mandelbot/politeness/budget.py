@@ -12,7 +12,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
-from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -188,32 +187,3 @@ class Budget:
         was_full = self.is_full
         self.flights.discard(flight)
         return was_full
-
-
-class SiteWithBudget(Site):
-    """A site in a crawl with MANDELBOT_SITE_BUDGET; `budget` None: it has none."""
-
-    __slots__ = ("budget",)
-
-    budget: Budget | None
-
-    def decide(
-        self, now: float, flight: Flight[Any] | None = None, section: str = ""
-    ) -> Decision:
-        """Decide on a request, by the budget first: it outlasts each pause."""
-        if self.budget is not None and flight is None and section != EXEMPT:
-            decision = self.budget.decide()
-            if decision is not GO:
-                return decision
-        return super().decide(now, flight, section)
-
-    def takes_no_more(self, section: str = "") -> bool:
-        """Return whether this run requests no more of a site, or of a section."""
-        is_over = self.budget is not None and self.budget.is_reached
-        return (is_over and section != EXEMPT) or super().takes_no_more(section)
-
-    def recheck(self) -> None:
-        """Decide anew whether anything holds its requests back."""
-        super().recheck()
-        if self.budget is not None and self.budget.is_full:
-            self.is_plain = False

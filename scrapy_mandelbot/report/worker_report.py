@@ -68,7 +68,7 @@ _PARTS: Mapping[str, type] = {
 _COUNTS = ("refusals", "robots_seen")
 _NUMBERS = (
     *("sites", "forbidden", "pauses_seen", "pauses_ended", "in_pauses", "given_up"),
-    *("turns", "turn_waits", "limit", "has_robots", "has_reached_budget"),
+    *("pages_kept", "turns", "turn_waits", "limit", "has_robots", "has_reached_budget"),
 )
 _TALLY = ("taken", "pages", "others", "cached", "since")
 LEFT = frozenset((*_TALLY, *_NUMBERS, *_COUNTS, *_LISTS, *_PARTS, "ends"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.budget import Budget, SiteWithBudget, Spent
+from scrapy_mandelbot.politeness.budget import Budget, Spent
+from scrapy_mandelbot.politeness.site_with_budget import SiteWithBudget
 
 if TYPE_CHECKING:
     from scrapy import Request

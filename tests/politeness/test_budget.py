@@ -10,11 +10,11 @@ from scrapy_mandelbot.politeness.budget import (
     EXEMPT,
     Budget,
     BudgetLimits,
-    SiteWithBudget,
     Spent,
 )
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Flight, Wait
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
+from scrapy_mandelbot.politeness.site_with_budget import SiteWithBudget
 
 
 def site_with(**limits):
