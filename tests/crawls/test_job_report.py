@@ -74,9 +74,7 @@ async def test_the_account_of_each_worker_balances_and_names_what_is_lost(
         assert ends["left"] == 0
         pages = f" s. {ends['page']} page"
         (verdict,) = (
-            one
-            for one in caplog.messages
-            if one.startswith("Finished after") and pages in one
+            one for one in caplog.messages if ": Finished after" in one and pages in one
         )
         assert ("failed (1 without an answer" in verdict) == (ends["no_answer"] == 1)
     assert sum(count(result, "lost") for result in results) == 1
@@ -168,7 +166,7 @@ async def test_one_command_reports_on_the_whole_job(
     run = await robots("job", job, "--report", "night.html")
     assert run.returncode == 0, run.stderr
     text = run.stdout.decode()
-    assert text.startswith("Finished after ")
+    assert text.startswith("INCOMPLETE: Finished after ")
     assert "4 pages. 1 request failed (1 without an answer)." in text
     assert web.url in text
     data = json.loads((tmp_path / "night.json").read_text())

@@ -163,9 +163,25 @@ def test_workers_add_up_to_one_report():
     assert made.data["verdict"] == (
         "Finished after 60 s. 46 pages. 2 requests failed (2 without an answer)."
     )
+    assert made.data["result"] == "INCOMPLETE"
+    assert made.text.startswith("INCOMPLETE: Finished after")
     assert made.lost == lost
     assert SITE in made.text
     assert page_of(made.data)
+
+
+@pytest.mark.parametrize(
+    ("site", "result"),
+    [
+        (a_site(3), "OK"),
+        (a_site(3, no_answer=1), "INCOMPLETE"),
+        (a_site(0, no_answer=1), "FAILED"),
+    ],
+)
+def test_one_word_says_how_the_job_went(site, result):
+    made = job_report([body_of(a_crawl(site))], DONE, 20)
+    assert made.data["result"] == result
+    assert made.text.startswith(f"{result}: Finished after")
 
 
 def test_a_job_that_runs_or_waits_says_so():
@@ -176,6 +192,7 @@ def test_a_job_that_runs_or_waits_says_so():
     made = job_report([body], running, 20)
     assert made.data["verdict"].startswith("Running for 90 s (2 workers). 1 page.")
     assert "3 requests wait" in made.data["verdict"]
+    assert made.data["result"] == "INCOMPLETE"
     assert made.data["is_finished"] is False
     assert "its last report" in made.text
     left = job_report([body], running._replace(workers=0), 20)
