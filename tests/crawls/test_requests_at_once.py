@@ -43,7 +43,7 @@ async def test_a_site_has_no_more_requests_at_once_than_the_setting_permits(
 
 @ensureDeferred
 async def test_a_number_that_is_lowered_during_the_crawl_holds_at_once(webs):
-    """As somebody does who looks at a crawl that runs, by the console or an extension."""
+    """As somebody does who looks at a crawl by the console or an extension."""
     ends = []
     inside = []
 
