@@ -78,14 +78,14 @@ FAILING_REASONS = frozenset(
     {"job_salvaged", "job_not_saved", "job_unreadable", "job_forgotten"}
 )
 """Finish reasons with which a run exits with status 1, whatever the settings."""
-_COMPLETE_REASONS = frozenset({"finished", "job_idle"})
+_COMPLETE_REASONS = frozenset({"finished", "job_idle", "budget_reached"})
 
 
 class Result(Enum):
     """How a crawl went, in the word that begins its last log line and its report."""
 
     OK = "OK"
-    """Each request was answered, or forbidden by a rule for it."""
+    """Each request was answered, forbidden by a rule for it, or above a budget."""
     INCOMPLETE = "INCOMPLETE"
     """Requests were lost or left, a site forbade all, or the crawl was stopped."""
     FAILED = "FAILED"
@@ -225,7 +225,8 @@ class Account:
             return Result.FAILED
         if reason not in _COMPLETE_REASONS:
             return Result.INCOMPLETE
-        if total.lost or self.left or self.forbidden_sites():
+        is_left = self.left > self._above_budget  # which the project asked for
+        if total.lost or is_left or self.forbidden_sites():
             return Result.INCOMPLETE
         return Result.OK
 

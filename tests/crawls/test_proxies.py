@@ -250,6 +250,6 @@ async def test_the_verdict_names_the_proxy_that_failed(webs):
 
     settings = {"DOWNLOADER_MIDDLEWARES": {Chooses: 610}}
     result = await crawl(LinksSpider, settings, start_urls=[shop + "/"])
-    (line,) = result.logged("INCOMPLETE: Finished")
+    (line,) = result.logged("FAILED: Finished")
     assert f"through the proxy {urls['page']}" in line
     assert "unreachable" not in "".join(result.messages)

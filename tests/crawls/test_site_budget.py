@@ -159,7 +159,7 @@ async def test_a_job_keeps_what_is_above_for_a_second_stage(webs, tmp_path, most
     job = {"JOBDIR": str(tmp_path)}
     job["MANDELBOT_EXIT_STATUS"] = "left"  # what a budget keeps back is no failure
     first = await crawl(LinksSpider, {**budget(pages=most), **job}, start_urls=starts)
-    (verdict,) = first.logged("Finished after")
+    (verdict,) = first.logged("OK: Finished after")
     assert "(within MANDELBOT_SITE_BUDGET)" in verdict
     assert verdict.endswith(" wait. Raise MANDELBOT_SITE_BUDGET to continue.")
     assert len(pages(web)) == most

@@ -347,7 +347,12 @@ NOT_DRIVEN = {
     "mandelbot/robotparser.py": "a parser for other programs: " + _HANDS_ON,
     "scrapy_mandelbot/commands/": _FOR_PEOPLE,
     "scrapy_mandelbot/job/": _OUR_FILE,
+    "scrapy_mandelbot/report/previous_crawl.py": _OUR_FILE,
+    "scrapy_mandelbot/report/worker_report.py:read": "our own, 16 MiB at most",
     "scrapy_mandelbot/settings/": "the project's settings",
+    "scrapy_mandelbot/throttle/budgets.py:Budgets.answered": (
+        "looks at the length of a body that is in memory"
+    ),
     "scrapy_mandelbot/sitemap_crawl/entry_files.py": _OUR_FILE,
     "scrapy_mandelbot/sitemap_crawl/progress.py": _OUR_FILE,
     "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapSelection.reading": _HANDS_ON,

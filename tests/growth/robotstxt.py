@@ -454,6 +454,7 @@ NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.explaining": (
         "the same rules as the verdicts, which are measured"
     ),
+    "robotstxt.known_robot_verdict": "a verdict, which is measured, by another name",
     "robotstxt.Rule.of": "a line that was matched before, cut and decoded",
     "robotstxt.RequestRate": "two numbers of nine digits at most",
     "robotstxt.TimeWindow": "two numbers",

@@ -146,6 +146,7 @@ def test_hooks_hears_everything(hooks):
         "site_paused": 1,
         "site_resumed": 1,
         "sitemaps_discovered": 2,
+        "crawl_ended": 1,
     }
 
 
