@@ -47,8 +47,7 @@ VARIANTS = {
     "with scrapy-mandelbot": ADDON,
 }
 SETTINGS = {
-    # Without the second, stock Scrapy has 16 at once (requests_at_once.py).
-    "library": {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS": 8},
+    "library": {"DOWNLOAD_DELAY": 0},
     "project": {"DOWNLOAD_DELAY": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
 }
 CASES = [
