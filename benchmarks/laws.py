@@ -271,6 +271,8 @@ def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames
 
 def measured(crawl: Crawl) -> SiteAndQueue | QueueOfNames:
     """The same, and how many requests at once a site bears is found out."""
+    if crawl.scenario.timeout:
+        return QueueOfHosts(crawl, queue=MeasuredSiteAndQueue)
     if crawl.scenario.names > 1:
         return QueueOfNames(crawl, queue=MeasuredSiteAndQueue)
     return MeasuredSiteAndQueue(crawl)
@@ -306,6 +308,10 @@ class Stock:
             self.crawl.fail(url)
         else:
             self.crawl.queue.append(url)
+
+    def timed_out(self, told: Any, url: str) -> None:
+        """Note that there was no answer, which costs a retry, too."""
+        Stock.refused(self, told, url, self.crawl.now, None)
 
 
 class Fixed(Stock):

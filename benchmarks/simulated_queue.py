@@ -364,8 +364,10 @@ class QueueOfHosts(QueueOfNames):
     all of its pages fail with that one.
     """
 
-    def __init__(self, crawl: Crawl) -> None:
-        super().__init__(crawl)
+    def __init__(
+        self, crawl: Crawl, *, queue: type[SiteAndQueue] = SiteAndQueue
+    ) -> None:
+        super().__init__(crawl, queue=queue)
         self._crawl = crawl
         self._unresponsive = Unresponsive(
             crawl.scenario.in_flight, self._now, self._drop_none
