@@ -54,6 +54,7 @@ IN_FLIGHT = 16
 FAULTS = "kill", "stop", "crash", "full", "clock"
 DELAY = 1.0
 LONGEST = 600  # seconds
+MOST_RESTARTS = 20  # of workers that could not start
 MOST_ENTRIES = 500  # of an exchange
 SETTINGS = {
     **job_kill.COMMON,
@@ -115,6 +116,7 @@ class Workers:
         self.url = url
         self.settings = settings
         self.all: list[subprocess.Popen] = []
+        self.restarts = 0
 
     def start(self, ahead: float = 0.0) -> None:
         number = f"-{len(self.all)}"
@@ -145,15 +147,25 @@ class Workers:
         ]
 
     def wait_for(self, count: int) -> bool:
-        """Wait until so many callbacks have ended; return False if all workers have."""
+        """Wait until so many callbacks have ended; return whether they have.
+
+        Where no worker is left, as none could start while Redis was away, one is
+        started, as a service does: `MOST_RESTARTS` times.
+        """
         deadline = time.monotonic() + LONGEST
-        while self.running() and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
             if sum(self.ended().values()) >= count:
                 return True
+            if not self.running():
+                if self.restarts == MOST_RESTARTS:
+                    return False
+                self.restarts += 1
+                self.start()
             time.sleep(0.02)
         return False
 
     def wait(self) -> list[dict]:
+        """Wait for all to end; return the stats of each, empty if it was killed."""
         deadline = time.monotonic() + LONGEST
         said = []
         for one in self.all:
@@ -170,6 +182,8 @@ def disturb(
     what: str, workers: Workers, redis, chance: random.Random, lease: float
 ) -> None:
     """Do something to the workers, or to Redis."""
+    if not workers.running():
+        workers.start()
     if what in {"kill", "clock"}:
         one = chance.choice(workers.running())
         one.kill()
@@ -366,6 +380,8 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                     f"{kind} at {sum(crowd.ended().values()):,} callbacks", flush=True
                 )
                 disturb(kind, crowd, redis, chance, lease)
+            if plan and not crowd.running():
+                crowd.start()
             said = crowd.wait()
             seconds = time.monotonic() - began
             return report(what, crowd, urls, said, len(plan), seconds)
@@ -401,7 +417,8 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
     is_bad = bool(lost) or gap < DELAY - 0.005 or twice > disturbed * 3 * IN_FLIGHT
     if is_bad:
         keep = tempfile.mkdtemp(prefix="redis-workers-logs-")
-        shutil.copytree(crowd.folder, keep, dirs_exist_ok=True)
+        sockets = shutil.ignore_patterns("*.sock")
+        shutil.copytree(crowd.folder, keep, ignore=sockets, dirs_exist_ok=True)
         print(f"logs are in {keep}; lost {sorted(lost)[:5]}")
     return int(is_bad)
 

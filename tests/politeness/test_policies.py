@@ -232,9 +232,10 @@ def test_a_section_that_fails_at_random_loses_few_pages(name):
 
 def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
     """Without them, one page in eight is lost."""
-    monkeypatch.setattr(pause, "_LAST_TRIES", 0)
     for name in ("section, 1 in 5 is well", "section, 1 in 10 is well"):
-        without = results(SCENARIOS[name], "ours", FEW)
+        with monkeypatch.context() as patched:
+            patched.setattr(pause, "_LAST_TRIES", 0)
+            without = results(SCENARIOS[name], "ours", FEW)
         for one, other in zip(crawled(name, FEW), without, strict=True):
             assert one.got >= other.got + 10
 
