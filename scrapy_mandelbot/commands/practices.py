@@ -20,6 +20,7 @@ from mandelbot.formatting import shown
 from scrapy import Spider
 from scrapy.utils.misc import load_object
 
+from scrapy_mandelbot.commands.project import ADDON
 from scrapy_mandelbot.settings.checks import Project, identity_lack
 from scrapy_mandelbot.settings.config import Config
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
 
-_ADDON = "scrapy_mandelbot.Addon"
 _CACHE = "scrapy.extensions.httpcache.RFC2616Policy"
 _ROBOTS_TXT = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _RANGES = "client-ranges"
@@ -83,11 +83,8 @@ def practices(invocation: ProjectInvocation) -> list[Practice]:
     The settings are those of a crawl of the project; a spider's ``custom_settings`` do
     not count. The page of the robot is fetched.
     """
-    settings = invocation.settings.copy()
-    addon = load_object(_ADDON)
-    is_on = any(load_object(one) is addon for one in settings.getdict("ADDONS"))
-    if is_on:
-        addon().update_settings(settings)
+    settings = invocation.crawl_settings
+    is_on = invocation.has_addon
     project = Project(settings, Config.from_settings(settings), Spider)
     page_url = _page_of(invocation.user_agent)
     page = invocation.fetch(page_url) if page_url else None
@@ -131,7 +128,7 @@ def _rules(project: Project, *, is_on: bool) -> Practice:
 
 
 def _add_on() -> str:
-    return f'settings: ADDONS = {{"{_ADDON}": 500}}'
+    return f'settings: ADDONS = {{"{ADDON}": 500}}'
 
 
 def _user_agent(project: Project) -> Practice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli import Invocation
+from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.fetching.request_agents import default_header, first_named
 from scrapy_mandelbot.settings.config import read_setting
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from mandelbot.cli import Terminal
     from scrapy.settings import Settings
+
+ADDON = "scrapy_mandelbot.Addon"
 
 
 class ProjectInvocation(Invocation):
@@ -29,6 +32,20 @@ class ProjectInvocation(Invocation):
         self.page_timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self.user_agent = first_named(default_header(settings), settings["USER_AGENT"])
         """The project's User-Agent, one that names a robot if there is any."""
+
+    @property
+    def crawl_settings(self) -> Settings:
+        """The settings of a crawl: with what the add-on sets, if the project has it."""
+        settings = self.settings.copy()
+        if self.has_addon:
+            load_object(ADDON)().update_settings(settings)
+        return settings
+
+    @property
+    def has_addon(self) -> bool:
+        """Whether the project has the add-on in ``ADDONS``."""
+        addon = load_object(ADDON)
+        return any(load_object(one) is addon for one in self.settings.getdict("ADDONS"))
 
     def setting(self, name: str) -> Any:
         """Return a setting by the name of its attribute in ``Config``."""

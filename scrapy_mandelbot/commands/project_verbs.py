@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from mandelbot.cli import Result, UnavailableError, Url, joined
 from mandelbot.formatting import columns, without_credentials
-from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
@@ -110,13 +109,9 @@ def open_store(place: str | Path) -> Store:
 
 def show_settings(invocation: ProjectInvocation) -> Result:
     """List each setting as in a crawl; those of a spider are not included."""
-    settings = invocation.settings.copy()
-    addon = load_object("scrapy_mandelbot.Addon")
-    if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
-        addon().update_settings(settings)
     rows = [
         {**row._asdict(), "value": _plain(row.value)}
-        for row in settings_in_force(settings)
+        for row in settings_in_force(invocation.crawl_settings)
     ]
     lines = [(str(row["name"]), repr(row["value"]), str(row["source"])) for row in rows]
     text = joined("  ".join(line).rstrip() for line in columns(lines))

@@ -78,7 +78,7 @@ FAILING_REASONS = frozenset(
     {"job_salvaged", "job_not_saved", "job_unreadable", "job_forgotten"}
 )
 """Finish reasons with which a run exits with status 1, whatever the settings."""
-_COMPLETE_REASONS = frozenset({"finished", "job_idle", "budget_reached"})
+_COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 
 
 class Result(Enum):
@@ -93,6 +93,19 @@ class Result(Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+def result_of(total: Tally, *, is_complete: bool) -> Result:
+    """Return in one word how requests went that ended so.
+
+    `is_complete`: whether all that was to come has come.
+    """
+    is_answered = total.pages or total.others or total.cached
+    if total.lost and not is_answered:
+        return Result.FAILED
+    if total.lost or not is_complete:
+        return Result.INCOMPLETE
+    return Result.OK
 
 
 class Account:
@@ -220,15 +233,11 @@ class Account:
         """
         if total is None:
             total = self.counted()
-        is_answered = total.pages or total.others or total.cached
-        if self._exits_with_1(reason, total) or (total.lost and not is_answered):
+        if self._exits_with_1(reason, total):
             return Result.FAILED
-        if reason not in _COMPLETE_REASONS:
-            return Result.INCOMPLETE
         is_left = self.left > self._above_budget  # which the project asked for
-        if total.lost or is_left or self.forbidden_sites():
-            return Result.INCOMPLETE
-        return Result.OK
+        is_complete = reason in _COMPLETE_REASONS and not is_left
+        return result_of(total, is_complete=is_complete and not self.forbidden_sites())
 
     def _exits_with_1(self, reason: str, total: Tally) -> bool:
         if reason == "not finished":
@@ -323,13 +332,14 @@ class Account:
 
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
-        verdict = f"{self.result(reason, total)}: {self.verdict(reason, total)}"
+        result = self.result(reason, total)
+        verdict = f"{result}: {self.verdict(reason, total)}"
         is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
         if total.taken or self.from_former_run or is_worker:
-            verdict = self._log_end(total, verdict)
+            verdict = self._log_end(total, result, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
-    def _log_end(self, total: Tally, verdict: str) -> str:
+    def _log_end(self, total: Tally, result: Result, verdict: str) -> str:
         """Log how all requests and the crawl ended; return the last line."""
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
@@ -342,7 +352,7 @@ class Account:
             lost=total.lost,
             **values,
         )
-        is_bad = bool(total.lost) or verdict.startswith(str(Result.FAILED))
+        is_bad = bool(total.lost) or result is Result.FAILED
         if failures := self._failures(total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."

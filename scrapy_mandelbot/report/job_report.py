@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mandelbot.formatting import columns, counted
 
 from scrapy_mandelbot.report import worker_report
-from scrapy_mandelbot.report.account import Result, ends_text
+from scrapy_mandelbot.report.account import ends_text, result_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
 from scrapy_mandelbot.report.site_record import (
@@ -82,7 +82,9 @@ def job_report(
     left = sum(one["waiting"] + one["under_way"] for one in job.waiting)
     is_running = job.workers > 0
     ended = job.now if is_running else max(one.ended for one in workers)
-    result = _result(record, total, left, is_running=is_running)
+    is_open = is_running or left > 0
+    has_forbidden = any(one.is_forbidden for one in record)
+    result = result_of(total, is_complete=not (is_open or has_forbidden))
     verdict = _verdict(total, ended - record.began, left, job)
     header = ReportHeader(
         spider=workers[-1].spider,
@@ -179,20 +181,6 @@ def _add_rules(one: SiteRecord, other: SiteRecord) -> None:
             mine.count += rule.count
     ordered = sorted(rules.values(), key=attrgetter("count"), reverse=True)
     one.rules = ordered[:MOST_RULES]
-
-
-def _result(
-    record: CrawlRecord, total: SiteRecord, left: int, *, is_running: bool
-) -> Result:
-    """Return in one word how the job went, as `Account.result` does for a crawl."""
-    is_answered = total.pages or total.others or total.cached
-    if total.lost and not is_answered:
-        return Result.FAILED
-    if is_running or left or total.lost:
-        return Result.INCOMPLETE
-    if any(one.is_forbidden for one in record):
-        return Result.INCOMPLETE
-    return Result.OK
 
 
 def _verdict(total: Tally, seconds: float, left: int, job: JobState) -> str:

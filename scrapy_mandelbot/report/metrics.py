@@ -141,10 +141,15 @@ class CrawlMetrics(CrawlExtension):
             self._crawl.events.emit(events.METRICS_WRITTEN, path=self._address)
         return None if send is None else self._send_last(send)
 
+    @property
+    def _gateway(self) -> str:
+        """The gateway's URL, without credentials."""
+        return without_credentials(self._address.partition("#")[0])
+
     def _send_last(self, send: Callable[[], None]) -> Deferred[None]:
         """Send the last values, and wait for at most `LONGEST_PUSH` seconds."""
         ended: Deferred[None] = Deferred()
-        where = without_credentials(self._address.partition("#")[0])
+        where = self._gateway
 
         def give_up() -> None:
             error = f"no answer within {exporting.LONGEST_PUSH} s"
@@ -187,7 +192,7 @@ class CrawlMetrics(CrawlExtension):
 
     def _has_sent(self, error: str, then: Callable[[str], None] | None) -> None:
         if error:
-            where = without_credentials(self._address.partition("#")[0])
+            where = self._gateway
             self._crawl.events.emit(events.METRICS_NOT_PUSHED, where=where, error=error)
         if then is not None:
             then(error)

@@ -304,7 +304,7 @@ class SiteRecord(Tally):
 
     def received_robots(self, case: str) -> None:
         """Remember whether an answer to /robots.txt came from the site."""
-        if case in _ANSWERED and not self.has_robots:
+        if case in _ANSWERED:
             self.has_robots = True
 
     def answered_robots(self, answer: RobotsRecord) -> None:
