@@ -24,7 +24,11 @@ import asyncio
 import json
 import sys
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
+
+from loopback import ADDON
+from loopback import SETTINGS as COMMON
 
 VARIANTS = {
     "stock": {},
@@ -34,11 +38,8 @@ VARIANTS = {
         "AUTOTHROTTLE_START_DELAY": 0.1,
         "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,
     },
-    "mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
-    "mandelbot, measured": {
-        "ADDONS": {"scrapy_mandelbot.Addon": 500},
-        "MANDELBOT_CONCURRENCY": "measured",
-    },
+    "mandelbot": ADDON,
+    "mandelbot, measured": {**ADDON, "MANDELBOT_CONCURRENCY": "measured"},
 }
 LONGEST = 120  # seconds of a crawl
 VISITS = 0.25  # seconds between two
@@ -68,15 +69,7 @@ process.crawl(Pages)
 process.start()
 print(json.dumps([len(got), got[-1] - got[0] if got else 0]))
 """
-SETTINGS = {
-    "DOWNLOAD_DELAY": 0,
-    "LOG_LEVEL": "CRITICAL",
-    "MANDELBOT_STORE": "memory",
-    "MANDELBOT_SUMMARY": 0,
-    "REMOTE_CONTROL_ENABLED": False,
-    "ROBOTSTXT_OBEY": True,
-    "TELNETCONSOLE_ENABLED": False,
-}
+SETTINGS = {**COMMON, "MANDELBOT_SUMMARY": 0}
 
 
 @dataclass
@@ -110,6 +103,12 @@ class Site:
     async def make_page(self) -> None:
         await asyncio.sleep(0.03)
 
+    async def respond(self, path: str) -> tuple[int, str]:
+        """Return status and body, for the crawl."""
+        if path == "/robots.txt":
+            return 404, "no rules"
+        return await self.answer(is_visitor=False), "page"
+
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -117,11 +116,9 @@ class Site:
             while line := await reader.readline():
                 while (await reader.readline()).strip():
                     pass
-                status = 404
-                if b"/robots.txt" not in line:
-                    status = await self.answer(is_visitor=False)
-                head = f"HTTP/1.1 {status} -\r\nContent-Length: 4\r\n"
-                writer.write(f"{head}Content-Type: text/html\r\n\r\npage".encode())
+                status, body = await self.respond(line.split()[1].decode())
+                head = f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\n"
+                writer.write(f"{head}Content-Type: text/html\r\n\r\n{body}".encode())
                 await writer.drain()
         except (ConnectionError, asyncio.CancelledError):
             pass
@@ -156,13 +153,16 @@ class Slots(Site):
 
 @dataclass
 class Limit(Site):
-    refusal = 429
-    left: float = 20.0
+    rate: float = 10.0  # requests a second
+    burst: float = 20.0
+    left: float = inf
     at: float = field(default_factory=monotonic)
+
+    refusal = 429
 
     def is_refused(self) -> bool:
         now = monotonic()
-        self.left = min(20.0, self.left + (now - self.at) * 10.0)
+        self.left = min(self.burst, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left < 1:
             return True

@@ -26,7 +26,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rivals import COMMON, CRAWLS, SCRAPY, Site
+from crowded import SETTINGS
+from rivals import CRAWLS, SCRAPY, Site
 
 LIMITS = (1, 2, 4, 8)
 PAGES = 100
@@ -41,11 +42,11 @@ class Counting(Site):
 
 async def most_at_once(name: str, limit: int) -> int:
     """Crawl the site; return how many requests it had at once at the most."""
-    site = Counting(PAGES)
+    site = Counting(pages=PAGES)
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     settings = {
-        **COMMON,
+        **SETTINGS,
         "CONCURRENT_REQUESTS_PER_DOMAIN": limit,
         **CRAWLS[name].settings,
     }

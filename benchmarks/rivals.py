@@ -59,6 +59,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+import crowded
+
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
 KEPT = CACHE / "scrapy-mandelbot" / "rivals"
@@ -152,17 +154,6 @@ logging.disable(logging.CRITICAL)
 asyncio.run(main(sys.argv[1], json.loads(sys.argv[2])))
 """
 
-COMMON = {
-    "DOWNLOAD_DELAY": 0,
-    "LOG_LEVEL": "CRITICAL",
-    "MANDELBOT_STORE": "memory",
-    "MANDELBOT_SUMMARY": 0,
-    "REMOTE_CONTROL_ENABLED": False,
-    "ROBOTSTXT_OBEY": True,
-    "TELNETCONSOLE_ENABLED": False,
-    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
-}
-
 
 class Crawl(NamedTuple):
     """One way to crawl.
@@ -186,14 +177,8 @@ CRAWLS = {
             "SCHEDULER_START_DISK_QUEUE": "scrapy.squeues.PickleFifoSQLiteQueue",
         }
     ),
-    "AutoThrottle": Crawl({"AUTOTHROTTLE_ENABLED": True}),
-    "AutoThrottle, tuned": Crawl(
-        {
-            "AUTOTHROTTLE_ENABLED": True,
-            "AUTOTHROTTLE_START_DELAY": 0.1,
-            "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,
-        }
-    ),
+    "AutoThrottle": Crawl(crowded.VARIANTS["AutoThrottle"]),
+    "AutoThrottle, tuned": Crawl(crowded.VARIANTS["AutoThrottle, tuned"]),
     "wait a minute": Crawl(
         {
             "DOWNLOADER_MIDDLEWARES": {
@@ -212,66 +197,31 @@ CRAWLS = {
     ),
     "Crawlee": Crawl({"is_listed": False}, "crawlee[parsel]", CRAWLEE),
     "Crawlee, listed": Crawl({"is_listed": True}, "crawlee[parsel]", CRAWLEE),
-    "mandelbot": Crawl({"ADDONS": {"scrapy_mandelbot.Addon": 500}}),
+    "mandelbot": Crawl(crowded.VARIANTS["mandelbot"]),
 }
 
 # The sites.
 
 
 @dataclass
-class Site:
+class Site(crowded.Site):
     """A site of so many pages besides its front page, and what it saw of one crawl."""
 
     pages: int = 400
     at_once: int = 8
     """Requests that a crawl may have in flight."""
-    inside: int = 0
-    most_inside: int = 0
-    refused: int = 0
     served: Counter[str] = field(default_factory=Counter)
 
-    refusal = 503
-
-    def is_refused(self) -> bool:
-        return False
-
-    async def make_page(self) -> None:
-        await asyncio.sleep(0.03)
-
-    async def answer(self, path: str) -> tuple[int, str]:
-        """Return status and body."""
-        if path == "/robots.txt":
-            return 404, "no rules"
-        if self.is_refused():
-            self.refused += 1
-            return self.refusal, "not now"
-        self.inside += 1
-        self.most_inside = max(self.most_inside, self.inside)
-        try:
-            await self.make_page()
-        finally:
-            self.inside -= 1
+    async def respond(self, path: str) -> tuple[int, str]:
+        """Return status and body; the front page has the links to all others."""
+        status, body = await super().respond(path)
+        if status != 200:
+            return status, body
         self.served[path] += 1
         if path != "/":
-            return 200, "<html>page</html>"
+            return status, "<html>page</html>"
         links = (f'<a href="/page/{n}">{n}</a>' for n in range(self.pages))
-        return 200, f"<html>{''.join(links)}</html>"
-
-    async def serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        try:
-            while line := await reader.readline():
-                while (await reader.readline()).strip():
-                    pass
-                status, body = await self.answer(line.split()[1].decode())
-                head = f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\n"
-                writer.write(f"{head}Content-Type: text/html\r\n\r\n{body}".encode())
-                await writer.drain()
-        except (ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+        return status, f"<html>{''.join(links)}</html>"
 
 
 @dataclass
@@ -286,30 +236,15 @@ class Outage(Site):
 
 
 @dataclass
-class Limit(Site):
-    refusal = 429
+class Limit(Site, crowded.Limit):
     pages: int = 40
-    left: float = 5.0
-    at: float = field(default_factory=monotonic)
-
-    def is_refused(self) -> bool:
-        now = monotonic()
-        self.left = min(5.0, self.left + (now - self.at) * 0.5)
-        self.at = now
-        if self.left < 1:
-            return True
-        self.left -= 1
-        return False
+    rate: float = 0.5
+    burst: float = 5.0
 
 
 @dataclass
-class Slow(Site):
+class Slow(Site, crowded.Workers):
     at_once: int = 16
-    workers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
-
-    async def make_page(self) -> None:
-        async with self.workers:
-            await asyncio.sleep(0.06 * (1 + self.inside / 8))
 
 
 @dataclass
@@ -419,7 +354,7 @@ async def crawl(site_name: str, name: str, redis_url: str) -> Row:
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     settings = {
-        **COMMON,
+        **crowded.SETTINGS,
         "CONCURRENT_REQUESTS": site.at_once,
         "CONCURRENT_REQUESTS_PER_DOMAIN": site.at_once,
         "REDIS_URL": redis_url,

@@ -41,11 +41,11 @@ class Workers:
         return Answer(b"<html>page</html>", delay=end - now)
 
 
-async def crawled(webs, workers, **settings):
+async def crawled(webs, workers, spider=LinksSpider, **settings):
     web = webs()
     web.refuse = workers
     urls = [f"{web.url}/page/{number}" for number in range(PAGES)]
-    return await crawl(LinksSpider, {**MEASURED, **settings}, start_urls=urls)
+    return await crawl(spider, {**MEASURED, **settings}, start_urls=urls)
 
 
 @ensureDeferred
@@ -170,3 +170,42 @@ async def test_nothing_is_measured_where_the_project_decides(webs, settings):
     result = await crawled(webs, workers, **settings)
     assert len(result.items) == PAGES
     assert "mandelbot/concurrency/lowered" not in result.stats
+
+
+@ensureDeferred
+@pytest.mark.parametrize("limit", [1, 2, 4, 8])
+@pytest.mark.parametrize("concurrency", ["fixed", "measured"])
+async def test_a_site_has_no_more_requests_at_once_than_the_setting_permits(
+    webs, limit, concurrency
+):
+    """Counted at the site; Scrapy by itself exceeds it (docs/compare.rst)."""
+    workers = Workers(1_000)
+    settings = {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": limit,
+        "MANDELBOT_CONCURRENCY": concurrency,
+    }
+    result = await crawled(webs, workers, **settings)
+    assert len(result.items) == PAGES
+    assert max(workers.inside) == limit
+
+
+@ensureDeferred
+async def test_a_number_that_is_lowered_during_the_crawl_holds_at_once(webs):
+    """As somebody does who looks at a crawl by the console or an extension."""
+    workers = Workers(1_000)
+
+    class Lowering(LinksSpider):
+        def parse(self, response):
+            if response.url.endswith("/20"):
+                for slot in self.crawler.engine.downloader.slots.values():
+                    slot.concurrency = 2
+                self.lowered_at = len(workers.inside)
+            yield from super().parse(response)
+
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 8, "MANDELBOT_CONCURRENCY": "fixed"}
+    result = await crawled(webs, workers, Lowering, **settings)
+    assert len(result.items) == PAGES
+    lowered_at = result.spider.lowered_at
+    assert max(workers.inside[:lowered_at]) == 8
+    # the first eight had been handed out
+    assert max(workers.inside[lowered_at + 8 :]) == 2
