@@ -213,14 +213,14 @@ class Crawl:
         self._in_flight += 1
         self._sent.add(url)
         latency = scenario.latency * self.random.uniform(1 - _JITTER, 1 + _JITTER)
-        told = self.law.sent(url, self.now)
+        flight = self.law.sent(url, self.now)
 
         def leaves() -> None:
             result.longest_silence = max(
                 result.longest_silence, self.now - self._sent_at
             )
             self._sent_at = self.now
-            self.law.left(told, url, self.now)
+            self.law.left(flight, url, self.now)
             result.early += self.server.is_early(self.now)
             heapq.heappush(
                 self._events,
@@ -236,7 +236,7 @@ class Crawl:
 
         def times_out() -> None:
             self._in_flight -= 1
-            self.law.timed_out(told, url)
+            self.law.timed_out(flight, url)
 
         def comes_back(answer: float | None) -> None:
             self.server.left(self.now)
@@ -248,10 +248,10 @@ class Crawl:
                         result.half_at = self.now
                     result.last_good = self.now
                     result.refused_by_then = result.refused
-                self.law.answered(told, url, self.now)
+                self.law.answered(flight, url, self.now)
             else:
                 result.refused += 1
-                self.law.refused(told, url, self.now, answer or None)
+                self.law.refused(flight, url, self.now, answer or None)
 
         # what is handed out goes through middlewares and to a socket
         if scenario.held_up:
@@ -294,7 +294,7 @@ class Stock:
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
 
-    def left(self, told: Any, url: str, now: float) -> None:
+    def left(self, flight: Any, url: str, now: float) -> None:
         """Note that it leaves."""
 
     def answered(self, _told: Any, url: str, now: float) -> None:
@@ -309,9 +309,9 @@ class Stock:
         else:
             self.crawl.queue.append(url)
 
-    def timed_out(self, told: Any, url: str) -> None:
+    def timed_out(self, flight: Any, url: str) -> None:
         """Note that there was no answer, which costs a retry, too."""
-        Stock.refused(self, told, url, self.crawl.now, None)
+        Stock.refused(self, flight, url, self.crawl.now, None)
 
 
 class Fixed(Stock):

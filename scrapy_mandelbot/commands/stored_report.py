@@ -192,12 +192,12 @@ def _reason(site: dict[str, Any]) -> str:
     return "pace" if site["next_turn"] else "next"
 
 
-def _state(count: int, budget: StoredBudget | None, otherwise: str) -> str:
+def _state(count: int, budget: StoredBudget | None, default: str) -> str:
     if not count:
         return "complete"
     if budget is not None and budget.is_reached:
         return "budget reached"
-    return otherwise
+    return default
 
 
 def _budget_data(stored: StoredBudget | None) -> dict[str, Any] | None:

@@ -59,7 +59,7 @@ class Rewrites:
 
 
 class Minifies:
-    """Makes all pages alike, but for their title."""
+    """Makes all pages the same, but for their title."""
 
     def process_response(self, request, response):
         is_page = isinstance(response, HtmlResponse)

@@ -42,10 +42,10 @@ def replace_file(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None
 
 def _replace(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
     path = Path(os.path.realpath(place))
-    former: os.stat_result | None = None
+    replaced: os.stat_result | None = None
     with suppress(FileNotFoundError):
-        former = path.stat()
-    if former is not None and not stat.S_ISREG(former.st_mode):
+        replaced = path.stat()
+    if replaced is not None and not stat.S_ISREG(replaced.st_mode):
         with path.open("wb") as stream:
             stream.writelines(pieces)
         return
@@ -53,8 +53,8 @@ def _replace(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
     number = os.open(draft, _NEW, _MODE)
     try:
         with os.fdopen(number, "wb") as file:
-            if former is not None:
-                _take_after(draft, former)
+            if replaced is not None:
+                _keep_owner_and_mode(draft, replaced)
             file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
@@ -65,12 +65,12 @@ def _replace(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
     _bring_to_disk(path.parent)
 
 
-def _take_after(draft: Path, former: os.stat_result) -> None:
-    """Give the draft the former file's owner, group and mode."""
+def _keep_owner_and_mode(draft: Path, replaced: os.stat_result) -> None:
+    """Give the draft the replaced file's owner, group and mode."""
     if hasattr(os, "chown"):
         with suppress(OSError):  # who may not give a file away keeps it
-            os.chown(draft, former.st_uid, former.st_gid)
-    draft.chmod(stat.S_IMODE(former.st_mode))
+            os.chown(draft, replaced.st_uid, replaced.st_gid)
+    draft.chmod(stat.S_IMODE(replaced.st_mode))
 
 
 def _bring_to_disk(folder: Path) -> None:
