@@ -225,6 +225,11 @@ class InFlight:
     def __len__(self) -> int:
         return len(self.flights)
 
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield what the sub-queues of all queues have: site, section, requests."""
+        for queue in self.queues:
+            yield from queue.sub_queues()
+
     def waiting(self, site: Site) -> int:
         """Return how many requests for a site wait in the queues."""
         count = 0

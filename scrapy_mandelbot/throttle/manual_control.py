@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -50,9 +49,7 @@ class ManualControl:
         delayed = Counter(
             site for one in queues for site, at in one.delayed() if at > now
         )
-        for site, section, count in chain.from_iterable(
-            one.sub_queues() for one in queues
-        ):
+        for site, section, count in self._throttle.in_flight.sub_queues():
             if site.takes_no_more(section):
                 shut += count
                 given_up += count
@@ -68,19 +65,15 @@ class ManualControl:
         """Return how many queued requests wait for a larger budget of their site."""
         if self._throttle.budgets is None:
             return 0
-        queues = self._throttle.in_flight.queues
         return sum(
             count
-            for site, _, count in chain.from_iterable(
-                one.sub_queues() for one in queues
-            )
+            for site, _, count in self._throttle.in_flight.sub_queues()
             if site.budget is not None and site.budget.is_reached
         )
 
     def waiting(self) -> set[Site]:
         """Return the sites of queued requests that may be sent in this run."""
-        queues = self._throttle.in_flight.queues
-        parts = chain.from_iterable(one.sub_queues() for one in queues)
+        parts = self._throttle.in_flight.sub_queues()
         return {site for site, section, _ in parts if not site.takes_no_more(section)}
 
     def next_due(self) -> float:
@@ -88,7 +81,7 @@ class ManualControl:
         now = self._now()
         queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
-        for site, section, _ in chain.from_iterable(one.sub_queues() for one in queues):
+        for site, section, _ in self._throttle.in_flight.sub_queues():
             if not site.takes_no_more(section):
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
@@ -245,8 +238,7 @@ class IdlePolicy:
             return SITES_PAUSED
         are_budgets = all(
             site.budget is not None and site.budget.is_reached
-            for queue in self._throttle.in_flight.queues
-            for site, _, _ in queue.sub_queues()
+            for site, _, _ in self._throttle.in_flight.sub_queues()
         )
         return BUDGET_REACHED if are_budgets else SITES_PAUSED
 
