@@ -177,6 +177,7 @@ async def test_the_list_may_be_linked_by_a_header(robots_later, site):
         ("USER_AGENT=Examplebot/1.0 (bot@example.com)", 2, True),
         ("AUTOTHROTTLE_ENABLED=True", 3, True),
         ("HTTPCACHE_ENABLED=True", 4, False),  # its policy stores all, for ever
+        ("HTTPCACHE_POLICY=scrapy.extensions.httpcache.RFC2616Policy", 4, False),
     ],
 )
 def test_one_setting_decides(robots, setting, number, is_kept):
