@@ -12,7 +12,12 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
-from http_message_signatures import HTTPMessageVerifier, InvalidSignature, algorithms
+from http_message_signatures import (
+    HTTPMessageVerifier,
+    HTTPSignatureKeyResolver,
+    InvalidSignature,
+    algorithms,
+)
 from webs import Answer, Web
 
 if TYPE_CHECKING:
@@ -47,7 +52,7 @@ class Seen:
         return "signature" in self.message.headers
 
 
-class Keys:
+class Keys(HTTPSignatureKeyResolver):
     """Finds the one public key by its thumbprint."""
 
     def __init__(self, keyid: str, key: Ed25519PrivateKey) -> None:
@@ -57,9 +62,6 @@ class Keys:
     def resolve_public_key(self, key_id):
         assert key_id == self._keyid
         return self._public
-
-    def resolve_private_key(self, key_id):
-        raise NotImplementedError
 
 
 def verified(message: Message, keys: Keys):
