@@ -17,8 +17,7 @@ from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
-from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.store.sqlite import SqliteStore
+from scrapy_mandelbot.store import open_to_look
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.project import ProjectInvocation
@@ -84,7 +83,7 @@ def _opened(place: str | Path) -> Iterator[Store]:
     propagated = logger.propagate
     logger.propagate = False
     try:
-        with closing(open_store(place)) as store:
+        with closing(open_to_look(place)) as store:
             yield store
     finally:
         logger.removeHandler(logged)
@@ -93,18 +92,6 @@ def _opened(place: str | Path) -> Iterator[Store]:
         match record.args:
             case (_, where, error):
                 raise UnavailableError(f"{where}: {error}")
-
-
-def open_store(place: str | Path) -> Store:
-    """Open a store; one in a file that is not there yet is empty, and not made."""
-    if not is_server(str(place)):
-        if Path(place).exists():
-            return SqliteStore(place)
-        return MemoryStore()
-    # Imported only here: it takes the package of the extra.
-    from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
-
-    return RedisStore(str(place))
 
 
 def show_settings(invocation: ProjectInvocation) -> Result:

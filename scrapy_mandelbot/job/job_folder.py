@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.job import (
@@ -23,11 +22,7 @@ from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
 from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.store.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import Store
+from scrapy_mandelbot.store import open_to_look
 
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
 _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
@@ -71,7 +66,8 @@ class JobFolder:
             lock, job = salvage.open_locked(self._folder, is_synced=True)
             opened.callback(lock.release)
             opened.callback(job.close)
-            store = opened.enter_context(closing(self._store()))
+            store = open_to_look(self._folder / STORE_FILE)
+            opened.callback(store.close)
             found = [site for site in store.get_pauses() if wanted in {"", site}]
             for site in found:
                 store.put_pause(site, None)
@@ -124,7 +120,7 @@ class JobFolder:
             )
             states = job_file.read_states(database, site_states.IN_JOB)
             budgets = job_file.read_states(database, site_budgets.IN_JOB)
-        with closing(self._store()) as store:
+        with closing(open_to_look(self._folder / STORE_FILE)) as store:
             pauses = store.get_pauses()
             turns = store.get_turns(time.time())
         sections: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -146,11 +142,6 @@ class JobFolder:
             turns,
             budgets=_read_budgets(budgets),
         )
-
-    def _store(self) -> Store:
-        """Open the store of the folder; one that is not there yet is empty."""
-        path = self._folder / STORE_FILE
-        return SqliteStore(path) if path.exists() else MemoryStore()
 
 
 def _read_budgets(

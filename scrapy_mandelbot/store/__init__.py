@@ -34,3 +34,18 @@ def open_store(
     from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(place, call_later, now() - longest, now)
+
+
+def open_to_look(place: str | Path) -> Store:
+    """Open a store without a crawl; a file that is not there is empty, and not made."""
+    if isinstance(place, str):
+        from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
+
+        return RedisStore(place)
+    if not place.exists():
+        from scrapy_mandelbot.store.memory import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore()
+    from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(place)
