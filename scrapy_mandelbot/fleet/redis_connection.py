@@ -40,7 +40,7 @@ KEYS = (
     "why",
     "workers",
 )
-"""Keys that scripts use whatever is said; they find out those of a site or worker."""
+"""Keys that are of no site, worker or request."""
 ALL_KINDS = {*KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 """What the keys of a job begin with, behind its name."""
 
@@ -52,7 +52,7 @@ class RedisConnection:
         self.url = shown_address(url)
         self.key = f"mandelbot:{{{job}}}"  # all keys of the job begin so
         self._redis: Redis = connect(url)
-        self._keys = [self.key, *(f"{self.key}:{one}" for one in KEYS)]
+        self._keys = [f"{self.key}:{one}" for one in KEYS]
         self._scripts: dict[str, Any] = {}  # by name, as they are used
 
     @contextmanager
@@ -63,14 +63,19 @@ class RedisConnection:
         except (RedisError, OSError) as error:
             raise StorageError(f"{type(error).__name__}: {error}") from error
 
-    def run(self, which: str, arguments: list[Any]) -> Any:
-        """Run a script of the folder ``lua`` in one step."""
+    def run(self, which: str, arguments: list[Any], *, all_keys: bool = False) -> Any:
+        """Run a script of the folder ``lua`` in one step.
+
+        `all_keys`: name each key of `KEYS`, not only the one with which all begin.
+        That is some 700 bytes, and most of what a worker sends if it says little.
+        """
         if which not in self._scripts:
             text = script.read_script("scrapy_mandelbot.fleet", "common", which).text
             self._scripts[which] = self._redis.register_script(text)
+        keys = [self.key, *self._keys] if all_keys else [self.key]
         try:
             with self.commands():
-                return self._scripts[which](keys=self._keys, args=arguments)
+                return self._scripts[which](keys=keys, args=arguments)
         except StorageError:
             # the name may point to another machine by now
             self._redis.connection_pool.disconnect()

@@ -60,7 +60,7 @@ class RedisJobServer:
         asked = [VERSION, self._lease, token, terms.version, terms.project]
         reply: list[Any] = []
         while not reply:  # a part of the keys has stopped to expire
-            version, *reply = self._redis.run("join", asked)
+            version, *reply = self._redis.run("join", asked, all_keys=True)
         if int(version) != VERSION:
             raise StorageError(
                 f"the job {self.key} was written by another version (format"
@@ -95,7 +95,7 @@ class RedisJobServer:
     ) -> None:
         who = [worker, token, self._lease]
         sites = [one for site, *rest in left for one in (key(site), *rest)]
-        while self._redis.run("leave", [*who, *sites]):
+        while self._redis.run("leave", [*who, *sites], all_keys=True):
             sites = []
 
     def view(self) -> RedisJobView:

@@ -47,8 +47,9 @@
 --
 -- cookies.lua names what holds cookies.
 --
--- KEYS has the keys above that are of no site, worker or request. Which of those a script comes by is found
--- out in it, so that their keys cannot be there: Dragonfly is to allow that, all others do.
+-- Which sites, workers and requests a script comes by is found out in it, so that KEYS cannot have their
+-- keys: Dragonfly is to allow that, all others do. So KEYS has the first one alone, which leads to the node of
+-- a cluster; of join and leave, which set when they expire, also those that are of no site, worker or request.
 --!df flags=allow-undeclared-keys
 
 local job = KEYS[1]
@@ -204,7 +205,7 @@ local function parts_of_keys()
 end
 
 -- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; part 0 has all but the
--- fingerprints, too.
+-- fingerprints, too, which KEYS has to name.
 local function each_key_of(part, command, ...)
   local sets = tonumber(redis.call('HGET', key('meta'), 'sets') or 1)
   for n = PART * part, math.min(sets, PART * (part + 1)) - 1 do redis.call(command, key('seen:' .. n), ...) end
