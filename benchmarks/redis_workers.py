@@ -11,7 +11,7 @@ delay (over all workers), requests that came to a closed site in its pause, prob
 each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost,
 a gap is short, or more came twice than was in flight.
 
-none     nothing happens to them
+none     nothing happens to them; also prints what a page cost Redis
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
          longer than its lease, then SIGCONT
 faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while,
@@ -384,7 +384,32 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 crowd.start()
             said = crowd.wait()
             seconds = time.monotonic() - began
-            return report(what, crowd, urls, said, len(plan), seconds)
+            exit_code = report(what, crowd, urls, said, len(plan), seconds)
+            if not plan:  # a Redis that was killed has counted from then on
+                print(cost_of(redis.url, sum(crowd.ended().values())))
+            return exit_code
+
+
+def cost_of(url: str, pages: int) -> str:
+    """Return what a page has cost a server since it was started, in words."""
+    from redis import Redis  # noqa: PLC0415 -- of the extra
+
+    with Redis.from_url(url) as client:
+        about = client.info("all")
+    calls = {
+        name.removeprefix("cmdstat_"): row["calls"]
+        for name, row in about.items()
+        if name.startswith("cmdstat_")
+    }
+    scripts = sum(calls.get(name, 0) for name in ("eval", "evalsha"))
+    seconds = about["used_cpu_user"] + about["used_cpu_sys"]
+    return (
+        f"of Redis for a page: {1e6 * seconds / pages:.0f} µs of CPU,"
+        f" {scripts / pages:.2f} scripts, {sum(calls.values()) / pages:.1f} commands"
+        f" with those in scripts, {about['total_net_input_bytes'] / pages:.0f} bytes"
+        f" in, {about['total_net_output_bytes'] / pages:.0f} out,"
+        f" {about.get('aof_current_size', 0) / pages:.0f} in the append-only file"
+    )
 
 
 def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913, PLR0917
