@@ -396,8 +396,8 @@ JOB_RESUMED = Event(
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_HAD_FINISHED = Event(
-    "This JOBDIR finished at %(when)s; the %(requests)s that it has crawled are not"
-    " sent again: use a new JOBDIR for a new crawl"
+    "This %(job)s finished at %(when)s; the %(requests)s that it has crawled are not"
+    " sent again: use %(instead)s for a new crawl"
 )
 JOB_START_SKIPPED = Event(
     "Skipped %(requests)s of start() that the job already has: %(named)s"

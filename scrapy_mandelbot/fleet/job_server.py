@@ -51,6 +51,13 @@ class JobTerms(NamedTuple):
         )
 
 
+class FinishedJob(NamedTuple):
+    """A job that a worker joins after it finished, with nothing new to do."""
+
+    at: float  # seconds since the epoch, by the server's clock
+    requests: int  # fingerprints that the job filters
+
+
 class JoinReply(NamedTuple):
     """The server's reply to a worker that joins a job."""
 
@@ -61,6 +68,7 @@ class JoinReply(NamedTuple):
     born: int  # when the job began; another time is another job
     token: str  # unique, where a server that was set back reuses the number
     risks: tuple[str, ...] = ()  # what is wrong with the server, at the first join
+    finished: FinishedJob | None = None  # None: the job has never, or has work again
 
 
 class CookieReply(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from redis import ResponseError
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer
-from scrapy_mandelbot.fleet.job_server import CookieReply, JoinReply
+from scrapy_mandelbot.fleet.job_server import CookieReply, FinishedJob, JoinReply
 from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_view import RedisJobView
 from scrapy_mandelbot.job.deliveries import most_at_once
@@ -73,8 +73,9 @@ class RedisJobServer:
                 ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
             )
         self._has_joined = True
-        worker, run, waiting, others, born = map(int, reply)
-        return JoinReply(worker, run, waiting, others, born, token, risks)
+        worker, run, waiting, others, born, over, known = map(int, reply)
+        finished = FinishedJob(over / 1000, known) if over else None
+        return JoinReply(worker, run, waiting, others, born, token, risks, finished)
 
     def exchange(self, exchange: Exchange) -> Reply:
         arguments = exchange.arguments(self._lease, self._reader)

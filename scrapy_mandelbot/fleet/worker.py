@@ -63,6 +63,11 @@ class JobWorker(RunningJob):
     storage: SharedStorage
     _own: OwnSites  # set by serve()
 
+    kind = "job on Redis"
+    for_a_new_crawl = (
+        'another MANDELBOT_JOB_OPTIONS["name"], or `scrapy robots job … forget`'
+    )
+
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         config = self._crawl.config
@@ -95,6 +100,8 @@ class JobWorker(RunningJob):
         self.job = SharedJob(joined, self.clock.now)
         self.saves = Saves(self, self.job, self._start_exchange, again=_TRY_AGAIN)
         self._report_joined(joined)
+        if joined.finished is not None:
+            self.report_finished(*joined.finished)
 
     @classmethod
     def open(cls, crawler: Crawler) -> Self | None:

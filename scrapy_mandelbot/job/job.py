@@ -34,7 +34,6 @@ from scrapy_mandelbot.job.site_states import (
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.job.unacked import exception_of
-from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -75,6 +74,9 @@ class Job(RunningJob):
     # Made by begin(), when the spider is there.
     _state: SpiderState
     _feeds: feeds.Feeds
+
+    kind = "JOBDIR"
+    for_a_new_crawl = "a new JOBDIR"
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
@@ -141,7 +143,7 @@ class Job(RunningJob):
         )
         waiting = len(self.storage) + len(self.deliveries.waiting)
         if has_run and not (self._goes_on or waiting):
-            self._report_finished()
+            self._report_if_finished()
         if waiting:
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
@@ -308,15 +310,10 @@ class Job(RunningJob):
             seen = self.store.count_seen()
         return f"{self._crawl.now():.0f} {seen}".encode()
 
-    def _report_finished(self) -> None:
-        """Say why this run requests so little: start requests, and what is new."""
+    def _report_if_finished(self) -> None:
         with suppress(ValueError):
             when, seen = (self.store.get_state(_FINISHED) or b"").decode().split()
-            self._emit(
-                events.JOB_HAD_FINISHED,
-                when=clock_time(float(when)),
-                requests=counted(int(seen), "request"),
-            )
+            self.report_finished(float(when), int(seen))
 
     def release(self) -> None:
         """Close the file as of the last commit, for another run."""

@@ -17,6 +17,7 @@ from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.unacked import Unacked
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -39,6 +40,8 @@ class RunningJob(ABC):
     """Tracks which callback yielded a request; reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
+    kind: str  # of a job, as a log line names it
+    for_a_new_crawl: str  # what to use, or to run, in place of a job that has finished
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -111,6 +114,20 @@ class RunningJob(ABC):
     def will_filter(self, request: Request, skipped: SkippedStarts) -> bool:  # noqa: ARG002 -- of a job in a file
         """Return whether an earlier run has sent a start request that is filtered."""
         return False
+
+    def report_finished(self, at: float, requests: int) -> None:
+        """Say why this run requests so little: start requests, and what is new.
+
+        `at`: seconds since the epoch at which the job finished. `requests`: how many
+        it knows.
+        """
+        self._emit(
+            events.JOB_HAD_FINISHED,
+            job=self.kind,
+            when=clock_time(at),
+            requests=counted(requests, "request"),
+            instead=self.for_a_new_crawl,
+        )
 
     def skipped(self, starts: SkippedStarts) -> None:
         """Report the requests of start() that this run does not send."""

@@ -42,6 +42,8 @@ from scrapy_mandelbot.settings.values import SettingsError
 
 pytestmark = NEEDS_REDIS
 
+FINISHED = "This job on Redis finished at "
+
 
 @pytest.fixture
 def settings(redis_server):
@@ -100,12 +102,19 @@ async def test_two_workers_share_the_work(webs, settings):
 
 @ensureDeferred
 async def test_a_second_run_asks_for_start_again(webs, settings):
-    """Like a job in a file after a run that finished: fingerprints stop the rest."""
+    """Like a job in a file after a run that finished: fingerprints stop the rest.
+
+    One line says why this run requests so little, and what a new crawl needs.
+    """
     web = tree(webs)
-    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert not first.logged(FINISHED)
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "finished"
     assert result.urls() == [web.url + "/"]
+    (line,) = result.logged(FINISHED)
+    assert "; the 14 requests that it has crawled are not sent again" in line
+    assert "`scrapy robots job … forget`" in line
 
 
 @ensureDeferred

@@ -34,7 +34,8 @@ class Member:
 
     def __init__(self, url: str, terms: JobTerms) -> None:
         self.server = open_job_server(url, terms)
-        self.job = SharedJob(self.server.join(), time.monotonic)
+        self.joined = self.server.join()
+        self.job = SharedJob(self.joined, time.monotonic)
 
     def exchange(self, take: int = 0, idle: str = "", out=()):
         """Say all, request so many sites, and return the reply."""
@@ -355,6 +356,32 @@ def test_a_run_ends_when_all_are_idle_and_nothing_waits(member):
     reply = one.exchange(idle="wait")
     assert (reply.run, reply.outcome) == (1, "finished")
     assert other.exchange(idle="wait").run == 1
+
+
+@needs_carrier
+def test_who_joins_a_finished_job_learns_when_it_finished(member):
+    """And how many requests it filters; not once there is something to do again."""
+    one = member()
+    assert one.joined.finished is None
+    for number in range(3):
+        one.job.push_new(SITE, FIRST_IN, b"page", number, None)
+    one.exchange(take=1)
+    assert len(one.all_bodies(SITE, most=3)) == 3
+    assert member().joined.finished is None
+    one.settle(SITE)
+    before = one.exchange().now
+    assert one.exchange(idle="wait").outcome == ""  # the other one is not idle
+    one.server.leave(one.job.worker, one.job.token)
+    last = member()
+    reply = last.exchange(idle="wait")
+    while reply.outcome != "finished":
+        reply = last.exchange(idle="wait")
+    finished = member().joined.finished
+    assert before <= finished.at <= last.exchange().now
+    assert finished.requests == 3
+    last.job.push_new(SITE, FIRST_IN, b"new", 9, None)
+    last.exchange()
+    assert member().joined.finished is None
 
 
 @needs_carrier

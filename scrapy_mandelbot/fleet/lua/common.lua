@@ -2,8 +2,9 @@
 -- braces, so that a cluster keeps them in one place.
 --
 --   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
---            is), left (the last run that gave pages up), outcome (how the last run ended), fingerprints and
---            sets (how many there are), expires (how many parts of the keys expire, as no work is left),
+--            is), left (the last run that gave pages up), outcome (how the last run ended) and over (when),
+--            fingerprints and sets (how many there are), expires (how many parts of the keys expire, as no
+--            work is left),
 --            knows:W (the version of worker W), reported (of which run there are reports), unreported (how
 --            many of them are gone), look:VERSION (how far its workers have looked through what is set
 --            aside)

@@ -503,7 +503,7 @@ elseif run == ARGV[6] then
     local are_aside = redis.call('EXISTS', key('refused')) == 1
     run = tostring(redis.call('HINCRBY', key('meta'), 'run', 1))
     local outcome = is_finished and (are_aside and 'job_set_aside' or 'finished') or 'sites_paused'
-    redis.call('HSET', key('meta'), 'outcome', outcome)
+    redis.call('HSET', key('meta'), 'outcome', outcome, 'over', now)
     redis.call('DEL', key('idle'))
     if is_finished then
       redis.call('DEL', key('children:0'), key('children:-2'))

@@ -4,7 +4,7 @@
 -- Returns: version alone, where it is to be called again, as a part of the keys no longer expires;
 --   version, and the job's project, where that is another; else
 --   version; number of the worker; number of the run; sites that wait; other workers; when the job began,
---   in milliseconds of this server.
+--   in milliseconds of this server; when it finished, 0 where something has come since; fingerprints.
 
 local lease = tonumber(ARGV[2])
 local version = redis.call('HGET', key('meta'), 'version')
@@ -48,4 +48,6 @@ redis.call('HSET', key('exchanges'), worker, ARGV[3] .. ' 0')
 local run = redis.call('HGET', key('meta'), 'run') or '0'
 local born = redis.call('HGET', key('meta'), 'born')
 local waiting = redis.call('ZCARD', key('due')) + redis.call('ZCARD', key('last'))
-return {ARGV[1], worker, run, waiting, #others, born}
+local outcome, over, known = unpack(redis.call('HMGET', key('meta'), 'outcome', 'over', 'fingerprints'))
+local is_over = outcome == 'finished' and waiting == 0 and redis.call('EXISTS', key('owner')) == 0
+return {ARGV[1], worker, run, waiting, #others, born, is_over and over or '0', known or '0'}
