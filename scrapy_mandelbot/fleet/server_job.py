@@ -45,10 +45,13 @@ class ServerJob:
                 "add the name of the job to the address: redis://…/0#shops"
             )
         self._server = open_job_server(url, JobTerms(name, _LEASE))
-        self._view = self._server.view()
-        if not self._view.exists():
+        try:
+            self._view = self._server.view()
+            if not self._view.exists():
+                raise StorageError(f"there is no job {name!r} there")
+        except BaseException:
             self.close()
-            raise StorageError(f"there is no job {name!r} there")
+            raise
 
     def close(self) -> None:
         self._server.close()

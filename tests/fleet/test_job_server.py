@@ -9,6 +9,7 @@ from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
+from scrapy_mandelbot.fleet import server_job
 from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import Place, StorageError
@@ -25,6 +26,29 @@ def looker(redis_server):
     server = RedisJobServer(redis_server.url, JobTerms("job", LEASE))
     yield server.view()
     server.close()
+
+
+@pytest.mark.parametrize("name", ["#job", "#none", ""])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_job_that_cannot_be_opened_leaves_no_connection(
+    redis_server, monkeypatch, name, is_there
+):
+    """Whether the job is not there, or the server, or the address has no name."""
+    opened = set()
+    open_server = server_job.open_job_server
+
+    def noted(url, terms):
+        server = open_server(url, terms)
+        opened.add(server)
+        close = server.close
+        monkeypatch.setattr(server, "close", lambda: (close(), opened.discard(server)))
+        return server
+
+    monkeypatch.setattr(server_job, "open_job_server", noted)
+    url = redis_server.url if is_there else "redis://127.0.0.1:1/0"
+    with pytest.raises(StorageError):
+        server_job.ServerJob(url + name)
+    assert not opened
 
 
 def test_a_job_without_workers_does_not_exist(looker, worker):

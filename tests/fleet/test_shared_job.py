@@ -458,22 +458,22 @@ def test_each_job_has_its_own_keys(worker):
     assert second.view.lengths() == {}
 
 
-def test_keys_that_every_script_uses_are_declared(worker):
-    """Each name in them that has no site, worker or request behind it, as the server
-    was told.
+def test_a_script_that_lets_keys_expire_gets_them_all(worker):
+    """Each that has no site, worker or request behind it: one that it did not get
+    would stay for ever.
     """
     one = worker()
     with one.redis.monitor() as monitor:
-        one.exchange()
+        one.server.join()
         said = [
             each["command"].split()
             for each in (monitor.next_command() for _ in range(3))
         ]
-    reply = next(each for each in said if each[0] == "EVALSHA")
-    declared = {key.rpartition(":")[2] for key in reply[4 : 3 + int(reply[2])]}
+    call = next(each for each in said if each[0] == "EVALSHA")
+    names = {key.rpartition(":")[2] for key in call[4 : 3 + int(call[2])]}
     folder = resources.files("scrapy_mandelbot.fleet") / "lua"
     text = "".join(path.read_text("utf-8") for path in folder.iterdir())
     named = {*re.findall(r"key\('(\w+)'\)", text)}
-    for names in re.findall(r"ipairs\(\{('\w+'(?:, '\w+')*)\}\)", text):
-        named |= set(re.findall(r"\w+", names))
-    assert declared == named
+    for listed in re.findall(r"ipairs\(\{('\w+'(?:, '\w+')*)\}\)", text):
+        named |= set(re.findall(r"\w+", listed))
+    assert names == named
