@@ -48,7 +48,7 @@ class ServerJob:
         try:
             self._view = self._server.view()
             if not self._view.exists():
-                raise StorageError(f"there is no job {name!r} there")
+                raise StorageError(f"there is no job {name!r} there")  # noqa: TRY301 -- it is closed below
         except BaseException:
             self.close()
             raise
