@@ -44,10 +44,10 @@ class Deliveries:
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
         self._limit = limit
-        deaths = _read_deaths(store.get_state(DEATHS))
-        aside = read_aside(store.get_state(ASIDE))
+        deaths = _read_deaths(store.states.get(DEATHS))
+        aside = read_aside(store.states.get(ASIDE))
         if has_died:
-            for number in json.loads(store.get_state(CLAIMED) or b"[]"):
+            for number in json.loads(store.states.get(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
         self._deaths: dict[int, int] = {}
         self.lines: dict[int, str] = {}  # lines of the withheld requests
@@ -76,7 +76,7 @@ class Deliveries:
         )
         """Requests to send, the last one first."""
         self.in_flight: set[int] = set()  # in flight at the last commit
-        store.put_state(DEATHS, _written(self._deaths))
+        store.states.put(DEATHS, _written(self._deaths))
         self.write_aside()
 
     def take(
@@ -108,13 +108,13 @@ class Deliveries:
 
     def keep(self, in_flight: set[int]) -> None:
         self.in_flight = in_flight
-        self._store.put_state(CLAIMED, json.dumps(list(in_flight)).encode())
+        self._store.states.put(CLAIMED, json.dumps(list(in_flight)).encode())
         if len(self.aside) > _MORE * self._aside_written:  # there may be a million
             self.write_aside()
 
     def write_aside(self) -> None:
         self._aside_written = len(self.aside)
-        self._store.put_state(ASIDE, _by_reason(self.aside))
+        self._store.states.put(ASIDE, _by_reason(self.aside))
 
 
 def read_aside(kept: bytes | None) -> dict[int, str]:
@@ -134,8 +134,8 @@ def _read_deaths(kept: bytes | None) -> dict[int, int]:
 
 
 def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[str]:
-    deaths = _read_deaths(store.get_state(DEATHS))
-    aside = read_aside(store.get_state(ASIDE))
+    deaths = _read_deaths(store.states.get(DEATHS))
+    aside = read_aside(store.states.get(ASIDE))
     lines = []
     for number in list(aside):
         line = store.line_of(number)
@@ -144,8 +144,8 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[
             del aside[number]
             if line is not None:
                 lines.append(line)
-    store.put_state(DEATHS, _written(deaths))
-    store.put_state(ASIDE, _by_reason(aside))
+    store.states.put(DEATHS, _written(deaths))
+    store.states.put(ASIDE, _by_reason(aside))
     return lines
 
 

@@ -89,7 +89,7 @@ class Job(RunningJob):
         except StorageError as error:
             raise JobError(str(error)) from error
         self._was_closed = self.store.is_clean
-        self._is_salvaged = bool(self.store.get_state(salvage.SALVAGED))
+        self._is_salvaged = bool(self.store.states.get(salvage.SALVAGED))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         soon = _GROUP if self._is_synced else 0.0
@@ -118,7 +118,7 @@ class Job(RunningJob):
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(self.storage, self, self.clock.now, time.thread_time)
         try:
-            files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
+            files = feeds.read_stored(self.store.states.with_prefix(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
@@ -126,7 +126,7 @@ class Job(RunningJob):
                 f" {error}"
             ) from error
         has_run = bool(self.store.last_of_former_run or files)
-        self._goes_on = has_run and not self.store.get_state(_FINISHED)
+        self._goes_on = has_run and not self.store.states.get(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler,
             self.folder,
@@ -282,10 +282,10 @@ class Job(RunningJob):
             self.store.forget_children(START)
             self.store.forget_children(OWN_START)
         if is_done and self._is_salvaged:
-            self.store.put_state(salvage.SALVAGED, None)
+            self.store.states.put(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
         self._feeds.has_finished = is_done and reason == "finished"
-        self.store.put_state(_FINISHED, self._finish())
+        self.store.states.put(_FINISHED, self._finish())
         self.store.is_clean = True
         self.deliveries.write_aside()
         self._state.save(is_last=True)
@@ -312,7 +312,7 @@ class Job(RunningJob):
 
     def _report_if_finished(self) -> None:
         with suppress(ValueError):
-            when, seen = (self.store.get_state(_FINISHED) or b"").decode().split()
+            when, seen = (self.store.states.get(_FINISHED) or b"").decode().split()
             self.report_finished(float(when), int(seen))
 
     def release(self) -> None:
@@ -324,7 +324,7 @@ class Job(RunningJob):
     def _save(self) -> Exception | None:
         try:
             for name, value in self._feeds.flush().items():
-                self.store.put_state(name, value)
+                self.store.states.put(name, value)
             self._state.save()
             for call in self._before_commits:
                 call()
@@ -343,13 +343,13 @@ class Job(RunningJob):
         Empty where they cannot be read: then the spider is closed.
         """
         try:
-            return self.store.get_states(prefix)
+            return self.store.states.with_prefix(prefix)
         except StorageError as error:
             self.failed(error)
             return {}
 
     def put(self, name: str, value: bytes | None) -> None:
-        self.store.put_state(name, value)
+        self.store.states.put(name, value)
 
     def before_commits(self, call: Callable[[], None]) -> None:
         self._before_commits.append(call)

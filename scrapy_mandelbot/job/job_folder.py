@@ -71,10 +71,10 @@ class JobFolder:
             found = [site for site in store.get_pauses() if wanted in {"", site}]
             for site in found:
                 store.put_pause(site, None)
-            for name in job.get_states(site_states.IN_JOB + wanted):
+            for name in job.states.with_prefix(site_states.IN_JOB + wanted):
                 site = name.removeprefix(site_states.IN_JOB)
                 if wanted in {"", site}:
-                    job.put_state(name, None)
+                    job.states.put(name, None)
                     found.append(site)
             back = deliveries.bring_back(
                 job,

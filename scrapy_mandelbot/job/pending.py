@@ -14,7 +14,6 @@ from heapq import heappush
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from scrapy_mandelbot.job.job_file import name_seed
 from scrapy_mandelbot.job.job_store import OWN_START
 
 _FIRST = (
@@ -127,7 +126,7 @@ class RequestRow(NamedTuple):
 
 @dataclass
 class Pending:
-    """Rows, marks and state that wait for a commit."""
+    """Rows and marks that wait for a commit."""
 
     # to be written: new, or put back
     rows: dict[int, RequestRow] = field(default_factory=dict)
@@ -142,8 +141,7 @@ class Pending:
     """Whose children are to be forgotten, before others are written."""
     own_starts: dict[int, int] = field(default_factory=dict)
     """By fingerprint, the numbers of what a spider's own start() gave."""
-    state: dict[str, bytes | None] = field(default_factory=dict)
-    size: int = 0  # bytes of the bodies of rows, as they were added, and of state
+    size: int = 0  # bytes of the bodies of rows, as they were added
 
     def __len__(self) -> int:
         parts: list[Sized] = [
@@ -154,21 +152,14 @@ class Pending:
             self.lines_gone,
             self.own_starts,
         ]
-        parts += self.parents_gone, self.state, *self.children.values()
+        parts += self.parents_gone, *self.children.values()
         return sum(map(len, parts))
-
-    def put_state(self, name: str, value: bytes | None) -> None:
-        self.size += len(value or b"") - len(self.state.get(name) or b"")
-        self.state[name] = value
 
     def write(self, database: sqlite3.Connection) -> None:
         children = [
             (parent, fingerprint, times)
             for parent, counts in self.children.items()
             for fingerprint, times in sorted(counts.items())
-        ]
-        written = [
-            (name, value) for name, value in self.state.items() if value is not None
         ]
         statements: list[tuple[str, Collection[Any]]] = [
             ("INSERT INTO lines VALUES (?, ?)", self.lines.items()),
@@ -187,17 +178,6 @@ class Pending:
             (
                 "INSERT OR REPLACE INTO children VALUES (?, ?, ?)",
                 [(OWN_START, *one) for one in self.own_starts.items()],
-            ),
-            (
-                "DELETE FROM state WHERE name = ?",
-                [*zip(self.state.keys() - dict(written))],
-            ),
-            (
-                "INSERT OR REPLACE INTO state VALUES (?, ?, ?)",
-                [
-                    (name, value, crc32(value, name_seed(name)))
-                    for name, value in written
-                ],
             ),
         ]
         for statement, rows in statements:

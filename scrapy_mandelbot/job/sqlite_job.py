@@ -21,10 +21,9 @@ from scrapy_mandelbot.job.job_file import (
     connect,
     is_as_written,
     our_error,
-    read_state,
-    read_states,
 )
 from scrapy_mandelbot.job.job_store import OWN_START, StoredRequest
+from scrapy_mandelbot.job.named_states import NamedStates
 from scrapy_mandelbot.job.pending import LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
@@ -64,6 +63,7 @@ class SqliteJob:
         try:
             with as_ours():
                 self._seen = Fingerprints(self.database)
+                self.states = NamedStates(self.database)
                 self._load()
         except BaseException:
             self.database.close()
@@ -78,19 +78,19 @@ class SqliteJob:
     @property
     def is_clean(self) -> bool:
         """Whether the last run was closed, and did not die."""
-        return bool(self.get_state(CLEAN))
+        return bool(self.states.get(CLEAN))
 
     @is_clean.setter
     def is_clean(self, value: bool) -> None:
-        self.put_state(CLEAN, b"1" if value else None)
+        self.states.put(CLEAN, b"1" if value else None)
 
     @property
     def uncommitted(self) -> int:
-        return len(self._pending) + len(self._seen.new)
+        return len(self._pending) + len(self._seen.new) + len(self.states.new)
 
     @property
     def uncommitted_bytes(self) -> int:
-        return self._pending.size + 100 * self.uncommitted
+        return self._pending.size + self.states.size + 100 * self.uncommitted
 
     def push(self, line: str, place: Place, body: bytes) -> int:
         self._count += 1
@@ -239,33 +239,18 @@ class SqliteJob:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
 
-    def get_state(self, name: str) -> bytes | None:
-        if name in self._pending.state:
-            return self._pending.state[name]
-        with as_ours():
-            return read_state(self.database, name)
-
-    def get_states(self, prefix: str) -> dict[str, bytes]:
-        with as_ours():
-            kept = read_states(self.database, prefix)
-        pending = self._pending.state
-        kept = {name: value for name, value in kept.items() if name not in pending}
-        new = {name: value for name, value in pending.items() if value is not None}
-        return kept | {name: new[name] for name in new if name.startswith(prefix)}
-
-    def put_state(self, name: str, value: bytes | None) -> None:
-        self._pending.put_state(name, value)
-
     def commit(self) -> None:
         """Write all changes; the next commit retries what cannot be written."""
         if not self.uncommitted:
             return
         if self._pending.rows:
-            self._pending.put_state(_COUNT, str(self._count).encode())
+            self.states.put(_COUNT, str(self._count).encode())
         with as_ours(), transaction(self.database):
             self._pending.write(self.database)
             self._seen.write()
+            self.states.write()
         self._seen.committed()
+        self.states.committed()
         self._written()
 
     def close(self) -> None:
@@ -295,7 +280,7 @@ class SqliteJob:
         (greatest,) = database.execute(
             "SELECT coalesce(max(number), 0) FROM requests"
         ).fetchone()
-        self._count = max(greatest, int(self.get_state(_COUNT) or 0))
+        self._count = max(greatest, int(self.states.get(_COUNT) or 0))
         self.last_of_former_run = self._count
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:

@@ -191,13 +191,13 @@ def take_over(
     """
     if not (folder / QUEUE).exists() and not (folder / SEEN).exists():
         return
-    before = store.get_state(_STATE) or b"0"
+    before = store.states.get(_STATE) or b"0"
     if before != _ALL:
         _take_over(folder, store, form, push, int(before))
     for name in (QUEUE, SEEN):
         if (folder / name).exists():
             (folder / name).rename(_aside(folder / name))
-    store.put_state(_STATE, None)
+    store.states.put(_STATE, None)
     store.commit()
 
 
@@ -226,9 +226,9 @@ def _take_over(
         else:
             taken += 1
         if not number % _SLICE:
-            store.put_state(_STATE, str(number).encode())
+            store.states.put(_STATE, str(number).encode())
             store.commit()
-    store.put_state(_STATE, _ALL)
+    store.states.put(_STATE, _ALL)
     store.commit()
     requests = counted(taken, "request")
     marks = counted(known, "fingerprint")

@@ -40,7 +40,7 @@ def folder(tmp_path):
     for number in range(5):
         job.push("https://a.example", PLACE, b"%d" % number)
     job.push("https://b.example mine", PLACE, b"")
-    job.put_state(
+    job.states.put(
         "claimed", json.dumps([job.claim("https://a.example").number]).encode()
     )
     job.commit()
@@ -113,10 +113,10 @@ def test_what_cannot_be_watched_is_one_line(robots, folder, monkeypatch, tmp_pat
 def with_budgets(folder):
     """Let the sites of the job have budgets: one reached, one not, one complete."""
     job = SqliteJob(folder / "job.sqlite")
-    job.put_state("budget/https://a.example", b"[1000, 52000, 61.5, true]")
-    job.put_state("budget/https://b.example", b"[3, 70, 1.0, false]")
-    job.put_state("budget/https://c.example", b"[12, 700, 5.0, false]")
-    job.put_state("budget/https://d.example", b"no JSON")
+    job.states.put("budget/https://a.example", b"[1000, 52000, 61.5, true]")
+    job.states.put("budget/https://b.example", b"[3, 70, 1.0, false]")
+    job.states.put("budget/https://c.example", b"[12, 700, 5.0, false]")
+    job.states.put("budget/https://d.example", b"no JSON")
     job.commit()
     job.close()
 
@@ -192,8 +192,8 @@ def test_pauses_that_only_the_job_stores_are_listed_and_ended(robots, folder):
     job.push("https://a.example a.example /shop/", PLACE, b"")
     later, before = time.time() + 1000, time.time() - 1000
     left = [[before, "503", 0], [later, "503", 1, "/shop/"], [before, "", 1, "/x/"]]
-    job.put_state("site/https://a.example", json.dumps(left).encode())
-    job.put_state("site/https://ab.example", json.dumps([[later, "429", 2]]).encode())
+    job.states.put("site/https://a.example", json.dumps(left).encode())
+    job.states.put("site/https://ab.example", json.dumps([[later, "429", 2]]).encode())
     job.commit()
     job.close()
     text = robots("job", str(folder)).stdout.decode()
@@ -254,7 +254,7 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     worker = Worker(redis_server.url, name="shops")
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
-    job.put_state("budget/https://a.example", b"[3, 70, 1.0, false]")
+    job.states.put("budget/https://a.example", b"[3, 70, 1.0, false]")
     job.commit()
     job.close()
     reports = [

@@ -281,8 +281,8 @@ class StoredInFile:
 
     def __init__(self, path) -> None:
         self.file = SqliteJob(path)
-        self.put = self.file.put_state
-        self.kept = self.file.get_states
+        self.put = self.file.states.put
+        self.kept = self.file.states.with_prefix
 
     def before_commits(self, call) -> None:
         self.call = call
@@ -322,7 +322,7 @@ def test_only_the_crawls_user_may_read_the_file(tmp_path):
     path.touch(mode=0o644)
     path.chmod(0o644)
     job = SqliteJob(path)
-    job.put_state("a", b"b")
+    job.states.put("a", b"b")
     job.commit()
     modes = {
         part.name: stat.S_IMODE(part.stat().st_mode) for part in tmp_path.iterdir()

@@ -21,7 +21,7 @@ def died(tmp_path):
 
     def open_again(numbers, limit=3) -> tuple[SqliteJob, Deliveries]:
         job = SqliteJob(tmp_path / "job.sqlite")
-        job.put_state("claimed", json.dumps(numbers).encode())
+        job.states.put("claimed", json.dumps(numbers).encode())
         job.commit()
         job.close()
         job = SqliteJob(tmp_path / "job.sqlite")
@@ -66,15 +66,15 @@ def test_a_death_counts_only_for_requests_in_flight(died):
     closed.
     """
     job, deliveries = died([1])
-    assert json.loads(job.get_state(DEATHS)) == {"1": 1}
-    assert json.loads(job.get_state("claimed")) == []
+    assert json.loads(job.states.get(DEATHS)) == {"1": 1}
+    assert json.loads(job.states.get("claimed")) == []
     claimed = job.claim("http://1.example").number
     assert claimed not in deliveries.in_flight
     deliveries.keep({claimed})
     assert claimed in deliveries.in_flight
-    assert json.loads(job.get_state("claimed")) == [claimed]
+    assert json.loads(job.states.get("claimed")) == [claimed]
     again = Deliveries(job, 3, has_died=False)
-    assert json.loads(job.get_state(DEATHS)) == {"1": 1}
+    assert json.loads(job.states.get(DEATHS)) == {"1": 1}
     assert len(again.waiting) == 1
 
 
@@ -85,7 +85,7 @@ def test_settled_requests_have_no_deaths(died):
         job.acknowledge(number)
     job.commit()
     job, _ = died([3])
-    assert json.loads(job.get_state(DEATHS)) == {"3": 1}
+    assert json.loads(job.states.get(DEATHS)) == {"3": 1}
 
 
 def test_a_higher_limit_brings_back_what_a_lower_one_set_aside(died):
@@ -95,7 +95,7 @@ def test_a_higher_limit_brings_back_what_a_lower_one_set_aside(died):
     assert deliveries.aside == {1: "2 runs have died with it"}
     job, deliveries = died([], limit=3)
     assert (deliveries.aside, len(deliveries.waiting)) == ({}, 1)
-    assert job.get_state(ASIDE) is None
+    assert job.states.get(ASIDE) is None
 
 
 def test_a_long_list_of_requests_set_aside_is_not_written_at_each_commit(died):
@@ -105,10 +105,10 @@ def test_a_long_list_of_requests_set_aside_is_not_written_at_each_commit(died):
     for number in range(1, 101):
         deliveries.aside[number] = "it cannot be read"
         deliveries.keep(set())
-        written.append(len(read_aside(job.get_state(ASIDE))))
+        written.append(len(read_aside(job.states.get(ASIDE))))
     assert written[:4] == [1, 2, 3, 4]
     assert len({*written}) < 40
     deliveries.write_aside()
-    assert read_aside(job.get_state(ASIDE)) == dict.fromkeys(
+    assert read_aside(job.states.get(ASIDE)) == dict.fromkeys(
         range(1, 101), "it cannot be read"
     )

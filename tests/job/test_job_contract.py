@@ -23,7 +23,6 @@ CHANGES = (
     "see",
     "push_new",
     "push_child",
-    "put_state",
 )
 
 
@@ -176,29 +175,29 @@ def test_a_stored_fingerprint_is_seen(job):
 @IN_FILES
 def test_state_is_kept_by_name(job):
     """The newer in place of the older; None takes it away."""
-    assert job.get_state("feeds") is None
-    job.put_state("feeds", b"a")
-    job.put_state("feeds", b"\x00b")
-    job.put_state("other", b"")
-    assert job.get_state("feeds") == b"\x00b"
-    assert job.get_state("other") == b""
-    job.put_state("feeds", None)
-    assert job.get_state("feeds") is None
+    assert job.states.get("feeds") is None
+    job.states.put("feeds", b"a")
+    job.states.put("feeds", b"\x00b")
+    job.states.put("other", b"")
+    assert job.states.get("feeds") == b"\x00b"
+    assert job.states.get("other") == b""
+    job.states.put("feeds", None)
+    assert job.states.get("feeds") is None
 
 
 @IN_FILES
 def test_states_are_found_by_prefix(job):
     """Committed or not; those that were taken away are not among them."""
     for name in ("site/a", "site/b", "site/c", "site", "sites", "t"):
-        job.put_state(name, name.encode())
+        job.states.put(name, name.encode())
     job.commit()
-    job.put_state("site/b", b"new")
-    job.put_state("site/c", None)
-    job.put_state("site/\u00e9", b"")
+    job.states.put("site/b", b"new")
+    job.states.put("site/c", None)
+    job.states.put("site/\u00e9", b"")
     expected = {"site/a": b"site/a", "site/b": b"new", "site/\u00e9": b""}
-    assert job.get_states("site/") == expected
+    assert job.states.with_prefix("site/") == expected
     job.commit()
-    assert job.get_states("site/") == expected
+    assert job.states.with_prefix("site/") == expected
 
 
 def test_a_commit_and_a_close_of_nothing_do_nothing(job):

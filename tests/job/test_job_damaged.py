@@ -47,8 +47,8 @@ def left(tmp_path_factory) -> Path:
         job.see(n * 1_000_003)
     for number in [job.claim("https://site0.example").number for _ in range(40)]:
         job.acknowledge(number)
-    job.put_state("feeds", b"{}")
-    job.put_state("site/https://site3.example", b"paused")
+    job.states.put("feeds", b"{}")
+    job.states.put("site/https://site3.example", b"paused")
     job.commit()
     for suffix in ("", "-wal"):
         shutil.copy(folder / f"first.sqlite{suffix}", folder / f"{FILE}{suffix}")
@@ -152,15 +152,15 @@ def test_fingerprints_without_requests_are_salvaged(tmp_path):
     job = SqliteJob(tmp_path / FILE)
     for n in range(10):
         job.see(n)
-    job.put_state(CLEAN, b"1")
-    job.put_state("feeds", b"{}")
+    job.states.put(CLEAN, b"1")
+    job.states.put("feeds", b"{}")
     job.commit()
     job.close()
     octets = (tmp_path / FILE).read_bytes()
     (tmp_path / FILE).write_bytes(b"\xff" * 2048 + octets[2048:])
     job = open_job(tmp_path)
     assert all(map(job.has_seen, range(10)))
-    assert (job.get_state(CLEAN), job.get_state("feeds")) == (None, b"{}")
+    assert (job.states.get(CLEAN), job.states.get("feeds")) == (None, b"{}")
     job.close()
 
 
@@ -211,11 +211,11 @@ def test_an_unreadable_file_is_an_error_in_one_run_only(tmp_path, caplog):
 def test_a_damaged_state_is_not_returned(tmp_path):
     """Where feeds were cut at it, they would be cut at the wrong place."""
     job = SqliteJob(tmp_path / FILE)
-    job.put_state("feeds", b'{"items": 812}')
-    job.put_state("site/a", b"1")
+    job.states.put("feeds", b'{"items": 812}')
+    job.states.put("site/a", b"1")
     job.commit()
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as database:
         database.execute("UPDATE state SET value = CAST('{\"items\": 112}' AS BLOB)")
-    assert job.get_state("feeds") is None
-    assert job.get_states("site/") == {}
+    assert job.states.get("feeds") is None
+    assert job.states.with_prefix("site/") == {}
     job.close()

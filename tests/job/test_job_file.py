@@ -39,7 +39,7 @@ def test_committed_requests_outlive_the_run(path):
         job.push(LINE, LIFO, b"%d" % n)
     claimed = [job.claim(LINE) for _ in range(90)]
     job.see(-5)
-    job.put_state("feeds", b"x")
+    job.states.put("feeds", b"x")
     job.commit()
     job.acknowledge(claimed[0].number)
     job.push(LINE, LIFO, b"after the commit")
@@ -51,7 +51,7 @@ def test_committed_requests_outlive_the_run(path):
         b"%d" % n for n in range(99, -1, -1)
     ]
     assert job.has_seen(-5)
-    assert job.get_state("feeds") == b"x"
+    assert job.states.get("feeds") == b"x"
     job.close()
 
 

@@ -150,13 +150,13 @@ def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
     first.push(*pages(3))
     first.refuse(first.next(), retry_after=60)
     first.job.saves.now()
-    for name, value in first.job.store.get_states("site").items():
+    for name, value in first.job.store.states.with_prefix("site").items():
         later = json.loads(value)  # as a clock wrote it that was a day ahead
         if name.startswith("site/"):
             later = [[until + 86_400, *rest] for until, *rest in later]
         else:
             later += 86_400
-        first.job.store.put_state(name, json.dumps(later).encode())
+        first.job.store.states.put(name, json.dumps(later).encode())
     first.job.store.commit()
     first.die()
     second = run()

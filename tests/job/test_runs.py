@@ -391,7 +391,7 @@ def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
         raise StorageError("broken")
 
     first = run()
-    monkeypatch.setattr(first.job.store, "get_states", fails)
+    monkeypatch.setattr(first.job.store.states, "with_prefix", fails)
     assert first.job.kept("a/") == {}
     assert closed == ["job_unreadable"]
     monkeypatch.setattr(first.job.store, "has_seen", fails)

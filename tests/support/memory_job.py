@@ -11,6 +11,20 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
 
+class MemoryStates(dict[str, bytes]):
+    """What a job keeps by name."""
+
+    def with_prefix(self, prefix: str) -> dict[str, bytes]:
+        """Return all that was kept under names that begin so."""
+        return {name: value for name, value in self.items() if name.startswith(prefix)}
+
+    def put(self, name: str, value: bytes | None) -> None:
+        """Keep something under a name; None: nothing."""
+        self.pop(name, None)
+        if value is not None:
+            self[name] = value
+
+
 class MemoryJob:
     """A :class:`JobStore` that outlasts nothing."""
 
@@ -19,7 +33,7 @@ class MemoryJob:
         self._claimed: set[int] = set()
         self._seen: set[int] = set()
         self._children: dict[int, Counter[int]] = {}
-        self._state: dict[str, bytes] = {}
+        self.states = MemoryStates()
         self._numbers = 0
         self._moves = 0
         self.uncommitted = 0
@@ -91,25 +105,6 @@ class MemoryJob:
     def forget_children(self, parent: int) -> None:
         """Forget what was counted of a parent's children."""
         self._children.pop(parent, None)
-
-    def get_state(self, name: str) -> bytes | None:
-        """Return what was kept under a name."""
-        return self._state.get(name)
-
-    def get_states(self, prefix: str) -> dict[str, bytes]:
-        """Return all that was kept under names that begin so."""
-        return {
-            name: value
-            for name, value in self._state.items()
-            if name.startswith(prefix)
-        }
-
-    def put_state(self, name: str, value: bytes | None) -> None:
-        """Keep something under a name; None: nothing."""
-        if value is None:
-            self._state.pop(name, None)
-        else:
-            self._state[name] = value
 
     def commit(self) -> None:
         """Do nothing: it is as kept as it will be."""
