@@ -109,7 +109,7 @@ class Crawl:
         self.now = 0.0
         self._events: list[tuple[float, int, Callable[[], None], bool]] = []
         self._order = count()
-        self.in_flight = 0
+        self._in_flight = 0
         self._free_at = 0.0
         self._wakes_at = inf
         self._held_up_from = self._held_up_to = 0.0
@@ -118,6 +118,11 @@ class Crawl:
         self._sent_at = 0.0
         gettable = sum(not self.server.is_dead(url) for url in scenario.urls)
         self.result = Result(len(scenario.urls), gettable)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are in flight."""
+        return self._in_flight
 
     def run(self) -> Result:
         self._go_on()
@@ -180,7 +185,7 @@ class Crawl:
         return now if now < self._held_up_from else self._held_up_to
 
     def _go_on(self) -> None:
-        while self.queue and self.in_flight < self.scenario.in_flight:
+        while self.queue and self._in_flight < self.scenario.in_flight:
             if self._free_at > self.now:
                 self._wake(self._free_at)
                 return
@@ -210,7 +215,7 @@ class Crawl:
         result = self.result
         scenario = self.scenario
         self._free_at = self.now + _PROCESSOR
-        self.in_flight += 1
+        self._in_flight += 1
         self._sent.add(url)
         latency = scenario.latency * self.random.uniform(1 - _JITTER, 1 + _JITTER)
         flight = self.law.sent(url, self.now)
@@ -235,12 +240,12 @@ class Crawl:
                 self.at(self.now + latency / 2, lambda: comes_back(answer))
 
         def times_out() -> None:
-            self.in_flight -= 1
+            self._in_flight -= 1
             self.law.timed_out(flight, url)
 
         def comes_back(answer: float | None) -> None:
             self.server.left(self.now)
-            self.in_flight -= 1
+            self._in_flight -= 1
             if answer is None:
                 if url not in self._got_again:
                     result.got += 1
