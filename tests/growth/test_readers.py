@@ -30,7 +30,9 @@ DECODES = {
 PARSES = {"RobotsTxt", "TdmFile", "http_sf", "Protego", "parser"}
 """What has a ``parse`` that does."""
 RESPONSES = {"response", "packed", "download", "error", "fetched", "found", "answer"}
-"""Whose ``body`` or ``text`` comes from outside."""
+"""Whose ``body``, ``text`` or ``headers`` come from outside."""
+LOOKS_UP = {"get", "getlist", "items"}
+"""Methods of ``headers``, which are as much a site's as the body."""
 LINEAR = 4.4  # times as much for an input four times as long
 FLAT = 1.2  # of the memory for what is cut or read in turns, and of a turn
 STEP = 5_000  # bytecodes, and
@@ -43,7 +45,9 @@ def name_of(node):
 
 def reads(node):
     """Tell whether a node unpacks, decodes or parses bytes from outside."""
-    if isinstance(node, ast.Attribute) and node.attr in {"body", "text"}:
+    if isinstance(node, ast.Attribute) and node.attr in LOOKS_UP:
+        return isinstance(node.value, ast.Name) and node.value.id == "headers"
+    if isinstance(node, ast.Attribute) and node.attr in {"body", "text", "headers"}:
         return isinstance(node.ctx, ast.Load) and name_of(node.value) in RESPONSES
     if isinstance(node, ast.Attribute) and node.attr == "parse":
         return name_of(node.value) in PARSES
@@ -104,6 +108,8 @@ def test_what_is_known_is_there():
         "class A:\n    def f(self, body): return zlib.decompressobj().decompress(body)",
         "def f(value): return http_sf.parse(value)",
         "def f(crawler): return HttpCompressionMiddleware",
+        "def f(response): return response.headers",
+        "def f(headers): return headers.getlist('Link')",
     ],
 )
 def test_a_new_function_that_reads_is_seen(source):
