@@ -10,6 +10,7 @@ import ast
 from functools import cache
 
 import pytest
+from mandelbot.tags import robot_tags
 from support.package_source import PACKAGES
 
 from growth.counting import cost_of
@@ -154,3 +155,15 @@ def test_a_reader_that_unpacks_all_is_seen():
         for size in (1_000_000, 4_000_000)
     )
     assert large.memory > FLAT * small.memory + BYTES
+
+
+def test_of_many_meta_tags_only_those_that_are_read_cost():
+    """A page of 8,000 takes little more than one of 1,000: 100 are read."""
+    few, many = (
+        cost_of(
+            lambda body: robot_tags([], body, "bot"),
+            b"<head>" + b"<meta name=robots content=noai>" * number,
+        )
+        for number in (1_000, 8_000)
+    )
+    assert many.bytecodes <= FLAT * few.bytecodes + STEP
