@@ -8,10 +8,10 @@ there. Prints a row for each, and exits with 1 if fewer than LEAST (none) of a s
 noticed: a line that nobody notices needs a test, or does nothing.
 
 Which tests are near is recorded first: the tests of the folders of `NEAREST` and of
-crawls run once, unbroken, and ``nearest_tests.py`` notes which lines each of them
-runs. Only those run for a line, its folder's first, until the first fails; where
-they come to no end, the line is noticed. A test that also fails with the line as it was
-counts for nothing.
+crawls run once, unbroken, and ``nearest_tests.py`` notes which functions each of them
+runs. Only those that run its function run for a line, its folder's first, until the
+first fails; where they come to no end, the line is noticed. A test that also fails with
+the line as it was counts for nothing.
 
 A line is broken in one of the ways of `Breaker`: a comparison flipped, ``and`` and
 ``or`` swapped, ``not`` dropped, a number one higher, another value returned, a
@@ -38,6 +38,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
+from types import CodeType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
@@ -100,7 +101,7 @@ class Test(NamedTuple):
     seconds: float
     """Of the processor."""
     ran: dict[str, frozenset[int]]
-    """Lines, by path from the root of the repository."""
+    """First lines of functions, by path from the root of the repository."""
 
 
 class Ended(NamedTuple):
@@ -271,17 +272,17 @@ def near(mutant: Mutant) -> list[str]:
     ]
 
 
-def statement_of(tree: ast.Module, line: int) -> tuple[int, int]:
-    """Return the first and the last line of the statement at a line: of one with a
-    body those before it.
-    """
-    spans = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
-            body = getattr(node, "body", None)
-            last = body[0].lineno - 1 if body else node.end_lineno
-            spans.append((node.lineno, max(last, node.lineno)))
-    return max(span for span in spans if span[0] <= line <= span[1])
+def function_of(path: Path, line: int) -> int:
+    """Return the first line of the function at a line of a module."""
+    first = 0
+    codes = [compile(path.read_text("utf-8"), path, "exec")]
+    while codes:
+        code = codes.pop()
+        lines = [one for _, _, one in code.co_lines() if one]
+        if min(lines) <= line <= max(lines):
+            first = max(first, code.co_firstlineno)
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    return first
 
 
 def copy_of(folder: Path) -> Path:
@@ -353,12 +354,13 @@ def processor_time(group: int) -> float:
 
 
 def recorded(copy: Path) -> list[Test]:
-    """Run all tests that may be near once, whole, and return which lines each runs."""
+    """Run all tests that may be near once, whole, and return which functions each
+    runs."""
     begins = [f"{copy / PACKAGE / folder}/" for folder in FOLDERS]
     (copy / "begins.json").write_text(json.dumps(begins), "utf-8")
     variables = {
-        "LINES_OF": str(copy / "begins.json"),
-        "LINES_RUN": str(copy / "lines-"),
+        "FUNCTIONS_OF": str(copy / "begins.json"),
+        "FUNCTIONS_RUN": str(copy / "functions-"),
     }
     folders = sorted({one for folders, _ in NEAREST.values() for one in folders})
     paths = [*(f"tests/{one}" for one in folders), "tests/crawls"]
@@ -367,7 +369,7 @@ def recorded(copy: Path) -> list[Test]:
     if ended.is_hanging:
         sys.exit("the tests came to no end, with nothing broken")
     tests = []
-    for file in copy.glob("lines-*"):
+    for file in copy.glob("functions-*"):
         for line in file.read_text("utf-8").splitlines():
             node, seconds, ran = json.loads(line)
             lines = {
@@ -379,14 +381,14 @@ def recorded(copy: Path) -> list[Test]:
 
 
 def nearest(mutant: Mutant, tests: list[Test]) -> list[str]:
-    """Return the tests that run a line: of its folder, of what is about it, and others,
-    each the quickest first, `LONG` seconds of them.
+    """Return the tests that run a line's function, `LONG` seconds of them.
+
+    Those of its folder first, then those about it, then others; the quickest of each
+    first.
     """
     begins = near(mutant)
-    tree = ast.parse((ROOT / mutant.path).read_text("utf-8"))
-    first, last = statement_of(tree, mutant.line)
-    lines = frozenset(range(first, last + 1))
-    running = [one for one in tests if lines & one.ran.get(mutant.path, frozenset())]
+    function = function_of(ROOT / mutant.path, mutant.line)
+    running = [one for one in tests if function in one.ran.get(mutant.path, ())]
 
     def distance(test: Test) -> tuple[int, float]:
         places = [at for at, one in enumerate(begins) if test.node.startswith(one)]

@@ -1,13 +1,13 @@
-"""A plugin of pytest: which lines each test runs, and a run of given tests in order.
+"""A plugin of pytest: which functions each test runs, and a run of given tests.
 
 ``mutants.py`` loads it with ``-p nearest_tests``. The environment names files of JSON:
 
-``LINES_OF``: how the paths of modules begin. ``LINES_RUN`` plus the process's number
-    gets a row for each test that passed: its node, its seconds of the processor, and
-    the lines of these modules that it ran, by path.
+``FUNCTIONS_OF``: how the paths of modules begin. ``FUNCTIONS_RUN`` plus the process's
+    number gets a row for each test that passed: its node, its seconds of the processor,
+    and the first lines of the functions of these modules that it ran, by path.
 ``TESTS_WANTED``: nodes of tests. No others run, and these in this order.
 
-Lines of other processes are not seen.
+Functions of other processes are not seen.
 """
 
 from __future__ import annotations
@@ -19,48 +19,36 @@ import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
 
 import pytest
 
-Lines = dict[str, set[int]]
-
 
 class Recorder:
-    """Notes for each test which lines it ran.
+    """Notes for each test which functions it ran.
 
     It traces all the time, and not by test: the loop of a crawl runs in a greenlet that
-    was made before.
+    was made before. Which lines ran would take ten times as long to know.
     """
 
     def __init__(self, begins: Sequence[str], place: str) -> None:
         self._begins = tuple(begins)
-        self._traces: dict[CodeType, Any] = {}
+        self._is_wanted: dict[CodeType, bool] = {}
         self._place = place
-        self._ran: Lines = {}
+        self._ran: set[CodeType] = set()
         self._passed = True
         self._began = 0.0
         sys.settrace(self._called)
 
-    def _called(self, frame: FrameType, _event: str, _value: object) -> Any:
+    def _called(self, frame: FrameType, _event: str, _value: object) -> None:
         code = frame.f_code
-        if code not in self._traces:
-            self._traces[code] = self._trace_of(code.co_filename)
-        return self._traces[code]
-
-    def _trace_of(self, path: str) -> Any:
-        if not path.startswith(self._begins):
-            return None
-
-        def trace(frame: FrameType, _event: str, _value: object) -> Any:
-            self._ran.setdefault(path, set()).add(frame.f_lineno)
-            return trace
-
-        return trace
+        if code not in self._is_wanted:
+            self._is_wanted[code] = code.co_filename.startswith(self._begins)
+        if self._is_wanted[code]:
+            self._ran.add(code)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
-        """Begin with no lines; a test may have taken the trace for itself."""
+        """Begin with none; a test may have taken the trace for itself."""
         self._ran.clear()
         self._passed = True
         sys.settrace(self._called)
@@ -75,7 +63,9 @@ class Recorder:
         if report.when != "teardown" or not self._passed or not self._ran:
             return
         seconds = time.process_time() - self._began
-        ran = {path: sorted(lines) for path, lines in self._ran.items()}
+        ran: dict[str, list[int]] = {}
+        for code in self._ran:
+            ran.setdefault(code.co_filename, []).append(code.co_firstlineno)
         row = json.dumps([report.nodeid, round(seconds, 3), ran])
         with Path(f"{self._place}{os.getpid()}").open("a", encoding="utf-8") as file:
             file.write(row + "\n")
@@ -100,10 +90,10 @@ class Chosen:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Do what the environment asks for."""
-    begins = os.environ.get("LINES_OF")
+    begins = os.environ.get("FUNCTIONS_OF")
     if begins:
         names = json.loads(Path(begins).read_text("utf-8"))
-        config.pluginmanager.register(Recorder(names, os.environ["LINES_RUN"]))
+        config.pluginmanager.register(Recorder(names, os.environ["FUNCTIONS_RUN"]))
     chosen = os.environ.get("TESTS_WANTED")
     if chosen:
         nodes = json.loads(Path(chosen).read_text("utf-8"))
