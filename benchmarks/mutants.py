@@ -14,9 +14,9 @@ first fails; where they come to no end, the line is noticed. A test that also fa
 the line as it was counts for nothing.
 
 A line is broken in one of the ways of `Breaker`: a comparison flipped, ``and`` and
-``or`` swapped, ``not`` dropped, a number one higher, another value returned, a
-statement deleted. Without a SEED it is the day of the year, so that each night draws
-others.
+``or`` swapped, ``not`` dropped, a number one higher (0.0 very high), another value
+returned, a statement deleted. Without a SEED it is the day of the year, so that each
+night draws others.
 """
 
 from __future__ import annotations
@@ -194,8 +194,11 @@ class Breaker(ast.NodeVisitor):
         is_number = (
             isinstance(node.value, (int, float)) and type(node.value) is not bool
         )
-        if self._is_in_function and is_number:
-            self._put(node, "number", repr(node.value + 1))
+        if not self._is_in_function or not is_number:
+            return
+        # as a time, 1.0 is as long past as 0.0
+        is_time = isinstance(node.value, float) and not node.value
+        self._put(node, "number", "1e12" if is_time else repr(node.value + 1))
 
     def visit_JoinedStr(self, _node: ast.JoinedStr) -> None:
         """Leave texts alone."""
@@ -414,7 +417,8 @@ def failure(copy: Path, nodes: list[str]) -> str:
         return "no end"
     if ended.code == 0:
         return ""
-    named = [line for line in ended.lines if line.startswith(("FAILED ", "ERROR "))]
+    begins = ("FAILED tests/", "ERROR tests/")
+    named = [line for line in ended.lines if line.startswith(begins)]
     return (named or ended.lines[-1:] or ["?"])[0]
 
 
