@@ -200,24 +200,26 @@ def quota(value: bytes) -> object:
     return note_quota(crawl, flight, response)  # type: ignore[arg-type]
 
 
-def signature_wanted(value: bytes) -> object:
-    """Read which signature a response requests."""
-    middleware = SimpleNamespace(_schemes={"https"}, _can_make=lambda _: False)
-    request = Request("https://example.com")
-    response = Response(request.url, headers={"Accept-Signature": value})
-    return SigningMiddleware._wanted_by(middleware, request, response)  # type: ignore[arg-type]
+class Signing(SigningMiddleware):
+    """Reads headers of a response, without a crawl."""
 
+    def __init__(self) -> None:
+        self._schemes = {"https"}
+        self._now = lambda: 1e9
+        self._has_warned_of_clocks = True
+        self._signer = SimpleNamespace(keyid="a key")  # type: ignore[assignment]
 
-def clock(name: str) -> Callable[[bytes], object]:
-    """Return what compares the clocks by a header of a response."""
+    def wanted(self, value: bytes) -> object:
+        """Read which signature a response requests."""
+        request = Request("https://example.com")
+        response = Response(request.url, headers={"Accept-Signature": value})
+        return self._wanted_by(request, response)
 
-    def read(value: bytes) -> object:
-        middleware = SimpleNamespace(_now=lambda: 1e9, _has_warned_of_clocks=True)
+    def compare(self, name: str, value: bytes) -> object:
+        """Compare the clocks by a header of a response."""
         request = Request("https://example.com")
         response = Response(request.url, headers={name: value})
-        return SigningMiddleware._compare_clocks(middleware, request, response, 0)  # type: ignore[arg-type]
-
-    return read
+        return self._compare_clocks(request, response, 0)
 
 
 def length(value: bytes) -> object:
@@ -390,7 +392,7 @@ READERS = (
     ),
     Reader(
         "an Accept-Signature",
-        signature_wanted,
+        Signing().wanted,
         {
             "members": numbered(b'a%d=("@authority");tag="b", '),
             "components": repeated(b'"@path" ', b"a=("),
@@ -401,12 +403,12 @@ READERS = (
     ),
     Reader(
         "the Date of a response",
-        clock("Date"),
+        partial(Signing().compare, "Date"),
         DATES,
         (SIGNING + "_compare_clocks",),
         100,
     ),
-    Reader("the Age of a response", clock("Age"), DATES, (), 9),
+    Reader("the Age of a response", partial(Signing().compare, "Age"), DATES, (), 9),
     Reader(
         "content codings",
         lambda value: codings_of(Headers({"Content-Encoding": value})),

@@ -132,20 +132,31 @@ async def test_a_last_hook_that_raises_or_hangs_does_not_harm_the_end(
 @ensureDeferred
 async def test_a_last_hook_and_its_time_limit_may_end_in_any_order(caplog):
     """The one that comes later changes nothing; before the end there is none."""
-    from twisted.internet.defer import Deferred
-
-    crawler = get_crawler()
-    hooks = SpiderHooks(crawler)
-    hooks._stop_waiting()
+    hooks = LastHook(get_crawler())
+    hooks.time_is_up()
     for is_too_late in (True, False):
         caplog.clear()
-        hooks._last = Deferred()
+        hooks.begin()
         if is_too_late:
-            hooks._stop_waiting()
-        await hooks._run_last(lambda verdict: None, "OK")
-        hooks._stop_waiting()
-        assert hooks._last.called
+            hooks.time_is_up()
+        await hooks.end()
+        hooks.time_is_up()
         assert ("The hook crawl_ended took more than" in caplog.text) == is_too_late
+
+
+class LastHook(SpiderHooks):
+    """One that is ended, and stopped, by hand."""
+
+    def begin(self):
+        from twisted.internet.defer import Deferred
+
+        self._last = Deferred()
+
+    async def end(self):
+        await self._run_last(lambda verdict: None, "OK")
+
+    def time_is_up(self):
+        self._stop_waiting()
 
 
 @ensureDeferred

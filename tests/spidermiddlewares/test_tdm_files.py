@@ -57,7 +57,7 @@ def test_a_lease_to_fetch_it_is_given_back_at_once(monkeypatch, is_ours):
     """Others find the copy; none may use a stale one meanwhile."""
     shared = Shared(is_ours=is_ours)
     files = files_with(shared, monkeypatch)
-    assert result_of(files._fetch_or_wait(SITE, REQUEST)) == "the file"
+    assert result_of(files.of(SITE, REQUEST)) == "the file"
     key = f"{SITE}/.well-known/tdmrep.json"
     assert shared.ended == ([(key, 0.0)] if is_ours else [])
     assert not shared.may_serve(None)

@@ -26,18 +26,21 @@ class Noted:
         self.answers.append((is_page, size))
 
 
-def counted(response, meta=None):
-    """Return what a response counts as: whether a page, and of which size."""
-    budget = Noted()
-    request = Request(f"{SITE}/page", meta=meta)
-    flight = SimpleNamespace(
-        site=SimpleNamespace(name=SITE, budget=budget), request=request
-    )
-    budgets = SimpleNamespace(sitemap_key="a sitemap", _changed=set())
-    budgets._counts = lambda request: Budgets._counts(budgets, request)
-    Budgets.answered(budgets, flight, response)
-    assert budgets._changed == ({SITE} if budget.answers else set())
-    return budget.answers
+class Counting(Budgets):
+    """Budgets without a crawl."""
+
+    def __init__(self):
+        self.sitemap_key = "a sitemap"
+        self._changed = set()
+
+    def count(self, response, meta=None):
+        """Return what a response counts as: whether a page, and of which size."""
+        budget = Noted()
+        site = SimpleNamespace(name=SITE, budget=budget)
+        request = Request(f"{SITE}/page", meta=meta)
+        self.answered(SimpleNamespace(site=site, request=request), response)
+        assert self._changed == ({SITE} if budget.answers else set())
+        return budget.answers
 
 
 @pytest.mark.parametrize(
@@ -45,15 +48,15 @@ def counted(response, meta=None):
 )
 def test_good_responses_count_as_pages_all_by_their_size(status, is_page):
     response = Response(SITE, status, body=b"12345")
-    assert counted(response) == [(is_page, 5)]
+    assert Counting().count(response) == [(is_page, 5)]
 
 
 def test_what_comes_from_the_cache_is_a_page_of_no_size():
     """The site has sent nothing."""
     response = Response(SITE, body=b"12345", flags=["cached"])
-    assert counted(response) == [(True, 0)]
+    assert Counting().count(response) == [(True, 0)]
 
 
 @pytest.mark.parametrize("meta", [{"dont_obey_budget": True}, {"a sitemap": "x"}])
 def test_what_obeys_no_budget_counts_for_none(meta):
-    assert counted(Response(SITE, body=b"12345"), meta) == []
+    assert Counting().count(Response(SITE, body=b"12345"), meta) == []
