@@ -102,6 +102,53 @@ class Timeline:
         del numbers[len(numbers) // 2 :]
 
 
+class TimesByLoad:
+    """The times to the first byte of a site's answers, by the requests in flight there.
+
+    The groups are 1, 2, 3 to 4, 5 to 8 requests, and so on. They show what was seen,
+    not why: pages that are slow may be those that are requested when many others are.
+    """
+
+    __slots__ = ("most", "numbers")
+
+    def __init__(self) -> None:
+        self.most = 0
+        """Requests in flight at once, at the most."""
+        self.numbers = array("d")
+        """Answers, and their seconds, group by group."""
+
+    def add(self, at_once: int, seconds: float) -> None:
+        """Add an answer to a request; `at_once` counts that request, too."""
+        place = 2 * (at_once - 1).bit_length()
+        numbers = self.numbers
+        while len(numbers) <= place:
+            numbers.extend((0.0, 0.0))
+        numbers[place] += 1.0
+        numbers[place + 1] += seconds
+        self.most = max(self.most, at_once)
+
+    def __iter__(self) -> Iterator[LoadGroup]:
+        """Yield the groups that are not empty, those of the fewest requests first."""
+        for place in range(0, len(self.numbers), 2):
+            answers = int(self.numbers[place])
+            if not answers:
+                continue
+            most = 2 ** (place // 2)
+            least = most // 2 + 1 if most > 1 else 1
+            mean = self.numbers[place + 1] / answers
+            yield LoadGroup(least, min(most, self.most), answers, mean)
+
+
+class LoadGroup(NamedTuple):
+    """The answers to requests that were sent with so many in flight."""
+
+    least: int
+    most: int
+    answers: int
+    time: float
+    """Mean seconds to the first byte."""
+
+
 @dataclass(slots=True)
 class PauseRecord:
     """A pause of a site or section."""

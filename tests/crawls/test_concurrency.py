@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from twisted.internet.defer import Deferred, gatherResults
@@ -117,6 +119,53 @@ async def test_a_job_measures_too(webs, tmp_path):
     result = await crawled(webs, workers, JOBDIR=str(tmp_path))
     assert len(result.items) == PAGES
     assert max(workers.inside[-100:]) <= 4
+
+
+async def reported(webs, workers, path, **settings):
+    """Crawl with a report of each request; return what it says of the one site."""
+    settings = {"MANDELBOT_REPORT": str(path), **settings}
+    result = await crawled(webs, workers, **settings)
+    assert len(result.items) == PAGES
+    (site,) = json.loads(path.read_text())["sites"]
+    return site["in_flight"]
+
+
+@ensureDeferred
+async def test_without_the_setting_the_report_says_what_was_seen(webs, tmp_path):
+    """No trial was made, so no number is said to be enough."""
+    settings = {"MANDELBOT_CONCURRENCY": "fixed"}
+    load = await reported(webs, Workers(1), tmp_path / "report.json", **settings)
+    assert load["most"] == 16
+    assert load["if_measured"] == "trials"
+    alone = load["times"][0]
+    crowded = load["times"][-1]
+    assert (alone["least"], alone["answers"]) == (1, 1)
+    assert (crowded["least"], crowded["most"]) == (9, 16)
+    assert sum(one["answers"] for one in load["times"]) == PAGES
+    assert crowded["time"] > 8 * alone["time"]
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("settings", "if_measured"),
+    [
+        ({}, None),
+        ({"DOWNLOAD_DELAY": 0.001}, None),
+        ({"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}}, None),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 1}, None),
+        ({"CONCURRENT_REQUESTS": 4}, "nothing"),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 4}, "trials"),
+    ],
+    ids=["on", "a delay", "no recovery", "one at once", "four in all", "four at once"],
+)
+async def test_the_report_says_what_the_setting_would_have_done(
+    webs, tmp_path, settings, if_measured
+):
+    """Nothing at a site that never had as many requests in flight as are measured."""
+    if settings:
+        settings = {"MANDELBOT_CONCURRENCY": "fixed", **settings}
+    load = await reported(webs, Workers(1_000), tmp_path / "report.json", **settings)
+    assert load["if_measured"] == if_measured
 
 
 @ensureDeferred

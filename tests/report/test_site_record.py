@@ -19,6 +19,7 @@ from scrapy_mandelbot.report.samples import (
     SitemapsRecord,
     TagsRecord,
     Timeline,
+    TimesByLoad,
     UsageRecord,
 )
 from scrapy_mandelbot.report.site_record import (
@@ -435,3 +436,36 @@ def test_at_first_nothing_is_counted(record, but):
     }
     assert {name: value for name, value in numbers.items() if value} == but
     assert len(numbers) > len(but)
+
+
+# Times by the requests in flight.
+
+
+@pytest.mark.parametrize(
+    ("at_once", "group"), [(1, (1, 1)), (2, (2, 2)), (3, (3, 3)), (4, (3, 4))]
+)
+def test_an_answer_is_counted_by_the_requests_in_flight(at_once, group):
+    """Groups are 1, 2, 3 to 4, and so on; the last ends at the most that there were."""
+    times = TimesByLoad()
+    times.add(at_once, 0.5)
+    assert [(one.least, one.most) for one in times] == [group]
+
+
+def test_the_times_of_a_group_are_averaged():
+    """A mean, as requests in flight are pages a second times it."""
+    times = TimesByLoad()
+    times.add(1, 0.1)
+    for number in range(9, 17):
+        times.add(number, number / 10)
+    assert [tuple(one) for one in times] == [
+        (1, 1, 1, 0.1),
+        (9, 16, 8, pytest.approx(1.25)),
+    ]
+
+
+def test_a_site_of_three_pages_takes_no_group_more():
+    """Five numbers of eight bytes: crawls have many of them."""
+    times = TimesByLoad()
+    for _ in range(3):
+        times.add(1, 0.1)
+    assert len(times.numbers) == 2
