@@ -20,9 +20,9 @@ Usage::
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 from dataclasses import replace
+from itertools import product
 from math import inf
 from pathlib import Path
 from statistics import mean, median
@@ -67,12 +67,9 @@ class Several:
         self._crawl = crawl
         queues = [crawl.queue[at::number] for at in range(number)]
         self._parts = [Part(crawl, queue, most) for queue in queues]
+        self._in_flight = [0] * number
         self._laws = [law(part) for part in self._parts]  # type: ignore[arg-type]
-        self._law_of = {
-            url: one
-            for one, queue in zip(self._laws, queues, strict=True)
-            for url in queue
-        }
+        self._place_of = {url: at for at, queue in enumerate(queues) for url in queue}
         self._turn = 0
         crawl.queue = self  # type: ignore[assignment]
         self.in_flight: list[int] = []
@@ -81,10 +78,9 @@ class Several:
         return sum(len(part.queue) for part in self._parts)
 
     def _due(self, at: int, now: float) -> float:
-        law = self._laws[at]
-        if not self._parts[at].queue or law._in_flight >= self._most:
+        if not self._parts[at].queue or self._in_flight[at] >= self._most:
             return inf
-        return law.due(now)
+        return self._laws[at].due(now)
 
     def due(self, now: float) -> float:
         return min(self._due(at, now) for at in range(len(self._laws)))
@@ -97,20 +93,25 @@ class Several:
         return None
 
     def sent(self, url: str, now: float) -> Any:
-        flight = self._law_of[url].sent(url, now)
-        self.in_flight.append(sum(law._in_flight for law in self._laws))
-        return flight
+        at = self._place_of[url]
+        self._in_flight[at] += 1
+        self.in_flight.append(sum(self._in_flight))
+        return self._laws[at].sent(url, now)
 
     def left(self, flight: Any, url: str, now: float) -> None:
-        self._law_of[url].left(flight, url, now)
+        self._laws[self._place_of[url]].left(flight, url, now)
 
     def answered(self, flight: Any, url: str, now: float) -> None:
-        self._law_of[url].answered(flight, url, now)
+        at = self._place_of[url]
+        self._in_flight[at] -= 1
+        self._laws[at].answered(flight, url, now)
 
     def refused(
         self, flight: Any, url: str, now: float, retry_after: float | None
     ) -> None:
-        self._law_of[url].refused(flight, url, now, retry_after)
+        at = self._place_of[url]
+        self._in_flight[at] -= 1
+        self._laws[at].refused(flight, url, now, retry_after)
 
 
 class Figures(NamedTuple):
@@ -126,15 +127,30 @@ class Figures(NamedTuple):
     wait_95: float
 
 
-def figures(
-    row: Row, law: str, number: int, pages: int, seed: int, *, is_one_slot: bool
-) -> Figures:
-    in_all = row.in_flight if is_one_slot else number * row.in_flight
+class Shape(NamedTuple):
+    """How many crawls there are, or how many names in the slot of one crawl."""
+
+    name: str
+    number: int
+    is_one_slot: bool = False
+
+
+SHAPES = (
+    Shape("1 crawl", 1),
+    Shape("2 crawls", 2),
+    Shape("4 crawls", 4),
+    Shape("2 in slot", 2, is_one_slot=True),
+    Shape("8 in slot", 8, is_one_slot=True),
+)
+
+
+def figures(row: Row, law: str, shape: Shape, pages: int, seed: int) -> Figures:
+    in_all = row.in_flight if shape.is_one_slot else shape.number * row.in_flight
     crawl = LoadedCrawl(
         Row(row.server, in_all),
         pages,
         seed,
-        lambda one: Several(one, number, row.in_flight, LAWS[law]),
+        lambda one: Several(one, shape.number, row.in_flight, LAWS[law]),
     )
     result = crawl.run()
     in_flight: list[int] = crawl.law.in_flight
@@ -154,36 +170,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--pages", type=int, default=1_600)
     options = parser.parse_args()
-    random.seed(0)
     head = "pages/s  in flight  refused  wait ms   95th"
     print(f"{'site, in flight':24} {'what':10} {'law':8} {head}")
-    for name in options.row:
-        for what, number, is_one_slot in (
-            ("1 crawl", 1, False),
-            ("2 crawls", 2, False),
-            ("4 crawls", 4, False),
-            ("2 in slot", 2, True),
-            ("8 in slot", 8, True),
-        ):
-            for law in LAWS:
-                runs = [
-                    figures(
-                        ROWS[name],
-                        law,
-                        number,
-                        options.pages,
-                        seed,
-                        is_one_slot=is_one_slot,
-                    )
-                    for seed in range(options.seeds)
-                ]
-                one = Figures(*map(median, zip(*runs, strict=True)))
-                print(
-                    f"{name:24} {what:10} {law:8} {one.rate:7.1f} {one.in_flight:10.1f}"
-                    f" {one.refused:8.0f} {1000 * one.wait:8.0f}"
-                    f" {1000 * one.wait_95:6.0f}",
-                    flush=True,
-                )
+    for name, shape, law in product(options.row, SHAPES, LAWS):
+        runs = [
+            figures(ROWS[name], law, shape, options.pages, seed)
+            for seed in range(options.seeds)
+        ]
+        one = Figures(*map(median, zip(*runs, strict=True)))
+        print(
+            f"{name:24} {shape.name:10} {law:8} {one.rate:7.1f} {one.in_flight:10.1f}"
+            f" {one.refused:8.0f} {1000 * one.wait:8.0f} {1000 * one.wait_95:6.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
