@@ -408,6 +408,7 @@ def _in_flight(one: SiteRecord, header: ReportHeader) -> dict[str, Any] | None:
                 "most": group.most,
                 "answers": group.answers,
                 "time": _rounded(group.time),
+                "refused": group.refused,
             }
             for group in by_load
         ],

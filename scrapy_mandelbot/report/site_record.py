@@ -15,16 +15,18 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from mandelbot.answers import PAUSE_STATUSES
+
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
+    LoadRecord,
     PauseRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
     TagsRecord,
     Timeline,
-    TimesByLoad,
     add_numbers,
 )
 from scrapy_mandelbot.time_text import duration
@@ -152,8 +154,8 @@ class SiteRecord(Tally):
     """Seconds to the first byte, of the first answers and of all."""
     in_flight = 0
     """Requests on their way now, where requests are recorded."""
-    by_load: TimesByLoad | None = None
-    """Seconds to the first byte, by the requests in flight."""
+    by_load: LoadRecord | None = None
+    """Its answers by the requests in flight."""
 
     def __init__(self, site: str, since: float) -> None:
         super().__init__()
@@ -435,9 +437,10 @@ class SiteRecord(Tally):
         if first_byte is not None:
             self.timed = self.timed or QuantileSketch()
             self.timed.add(first_byte)
-            if at_once:
-                self.by_load = self.by_load or TimesByLoad()
-                self.by_load.add(at_once, first_byte)
+        is_refused = status in PAUSE_STATUSES
+        if at_once and (first_byte is not None or is_refused):
+            self.by_load = self.by_load or LoadRecord()
+            self.by_load.add(at_once, None if is_refused else first_byte)
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers

@@ -106,6 +106,16 @@ async def test_a_site_that_refuses_more_connections_gets_as_many_as_it_serves(we
 
 
 @ensureDeferred
+async def test_without_the_setting_the_report_shows_what_was_refused(webs, tmp_path):
+    """With how many requests in flight: it is the number that this site refuses."""
+    settings = {"MANDELBOT_CONCURRENCY": "fixed"}
+    load = await reported(webs, Connections(6), tmp_path / "report.json", **settings)
+    refused = {one["most"]: one["refused"] for one in load["times"]}
+    assert sum(refused.values()) >= 3
+    assert refused[1] == 0
+
+
+@ensureDeferred
 async def test_a_small_setting_is_measured_too(webs):
     workers = Workers(1)
     result = await crawled(webs, workers, CONCURRENT_REQUESTS_PER_DOMAIN=4)

@@ -95,8 +95,12 @@
     trials: "tried whether fewer are enough",
   };
 
-  const timeOf = ({ least, most, answers, time: mean }) =>
-    `${duration(mean)} with ${least === most ? most : `${least} to ${most}`} (${number(answers)} ${answers === 1 ? "answer" : "answers"})`;
+  const loadOf = ({ least, most, answers, time: mean, refused }) => {
+    const group = `with ${least === most ? most : `${least} to ${most}`}`;
+    if (!answers) return `${number(refused)} refused ${group}`;
+    const count = `${number(answers)} ${answers === 1 ? "answer" : "answers"}`;
+    return `${duration(mean)} ${group} (${count}${refused ? `, ${number(refused)} refused` : ""})`;
+  };
 
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
@@ -109,7 +113,7 @@
     if (load) {
       const ifMeasured = IF_MEASURED[load.if_measured];
       yield ["Requests in flight", `${number(load.most)} at the most${ifMeasured ? `; MANDELBOT_CONCURRENCY = "measured" would have ${ifMeasured}` : ""}`];
-      yield ["First byte, by these", `mean ${load.times.map(timeOf).join(", ")}`];
+      yield ["First byte, by these", `mean ${load.times.map(loadOf).join(", ")}`];
     }
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
     if (details.turns) yield ["Waits for a delay", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
