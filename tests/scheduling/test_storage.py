@@ -115,3 +115,24 @@ def test_requests_that_are_put_down_are_forgotten_at_the_end():
     storage.close()
     assert storage.put_down() == []
     assert len(storage) == 0
+
+
+def test_parked_requests_keep_their_place_when_they_come_back():
+    """By priority, then in the order first taken; each sub-queue for itself."""
+    storage = ParkedRequests()
+    requests = [
+        Request(f"http://a/{number}", priority=number // 2) for number in range(3)
+    ]
+    for request in requests:
+        storage.push("a", request)
+    other = Request("http://b/")
+    storage.push("b", other)
+    first = storage.pop("a")
+    assert first is requests[2]
+    assert storage.pop("a") is requests[0]
+    storage.push("a", requests[0])
+    storage.push("a", first)
+    assert [storage.pop("a") for _ in range(3)] == [first, *requests[:2]]
+    assert "a" not in storage
+    assert len(storage) == 1
+    assert storage.put_down() == [other]

@@ -8,6 +8,7 @@ from flights import flight_to
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.pause_policy import Refusal
+from scrapy_mandelbot.throttle import shared_limits
 
 
 @ensureDeferred
@@ -36,3 +37,26 @@ async def test_at_least_half_of_several_sites_are_refused_as_one(
         site.refused(flight_to(site), b"", Refusal(clock.now(), "503"))
     pauses = {id(site.pause) for site in sites[:refused]}
     assert (len(pauses) == 1 < refused) is are_one
+
+
+@pytest.mark.parametrize(("others", "is_known"), [(2, True), (3, False)])
+@ensureDeferred
+async def test_of_more_groups_the_oldest_are_forgotten(
+    make_crawler, clock, monkeypatch, others, is_known
+):
+    """Sites that were refused as one are refused so again as long as they are known."""
+    monkeypatch.setattr(shared_limits, "_MOST_GROUPED", 3)
+    throttle = Crawl.of(make_crawler(MANDELBOT_TOGETHER="domain")).throttle
+    limits = throttle.shared_limits
+    one, other = map(
+        throttle.sites.of, ("https://a.example.com", "https://b.example.com")
+    )
+    limits.slot_of(one, one.name)
+    limits.refused(one, clock.now())
+    one.refused(flight_to(one), b"", Refusal(clock.now(), "503"))
+    for number in range(others):
+        site = throttle.sites.of(f"https://site{number}.com")
+        limits.slot_of(site, site.name)
+    limits.slot_of(other, other.name)
+    limits.refused(other, clock.now())
+    assert (other.pause is one.pause) == is_known
