@@ -159,6 +159,7 @@ def crawl(sites: str, how: str) -> None:
     settings = {
         **SETTINGS,
         **ADDON,
+        "CONCURRENT_ITEMS": 1,  # Scrapy makes so many tasks for each page
         "CONCURRENT_REQUESTS": 64,
         "DOWNLOAD_HANDLERS": {"http": Web, "https": Web},
         "MANDELBOT_PAUSE_OPTIONS": PATIENCE,
