@@ -127,12 +127,12 @@ class Many(scrapy.Spider):
     well = 0
 
     async def start(self):
+        turns.measured.clear()  # the spider has been opened: that is over
         for number in range(self.sites):
             url = f"https://bad{number}.example/{number}"
             yield scrapy.Request(url, errback=lambda _: None)
             if number % max(1, self.sites // PAGES) == 0:
                 yield scrapy.Request(f"https://well.example/{number}")
-        turns.measured.clear()  # the reading of start() is the spider's
 
     def parse(self, _response):
         """Count the healthy site's page."""

@@ -6,6 +6,7 @@ after the other. The variants:
 stock  Scrapy as it comes, obeying robots.txt
 bare   the add-on's line alone
 all    report, metrics, sitemaps, tags and usage too, and a job in a file
+one    all of that, and CONCURRENT_REQUESTS_PER_DOMAIN = 1
 
 A crawl is a process, and one server answers them all. The first table has how many KiB
 the process grows by for each site, which is the sum of the five columns after it: live
@@ -78,6 +79,7 @@ VARIANTS = {
         "LOG_LEVEL": "CRITICAL",
     },
 }
+VARIANTS["one"] = {**VARIANTS["all"], "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
 STEADY_COUNTS = ("known", "sockets", "slots")
 
 
