@@ -27,6 +27,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
     from pathlib import Path
 
@@ -197,11 +198,14 @@ async def serve_answers(
     await until_input_ends(names, serve_one)
 
 
-async def until_input_ends(names: list[str], serve_one: Callable) -> None:
+async def until_input_ends(
+    names: list[str], serve_one: Callable, tls: ssl.SSLContext | None = None
+) -> None:
     """Listen on these addresses, print their port; stop when standard input ends."""
     open_more_files()
     servers = [
-        await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)
+        await asyncio.start_server(serve_one, sock=sock, ssl=tls)
+        for sock in listen(names)
     ]
     print(servers[0].sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

@@ -14,8 +14,12 @@ a gap is short, or more came twice than was in flight.
 none     nothing happens to them; also prints what a page cost Redis
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
          longer than its lease, then SIGCONT
-faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while,
-         and a worker that starts with a clock up to ten minutes wrong
+lease    one worker begins alone, another one joins, and SIGKILL for the first when half
+         of the pages are done. Printed are how many sites it held, how many requests
+         were in flight there, and when the other one had the first site of these, and
+         the last. What comes twice may be no more than what was in flight there
+faults   KILLS random ones: those of brief, SIGKILL for Redis, a Redis that is full for
+         a while, and a worker that starts with a clock up to ten minutes wrong
 one      nothing happens to them, and each callback takes half a second: what a second
          worker is worth to a crawl of one site (``one 3 60 1``)
 memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a
@@ -204,6 +208,45 @@ def disturb(
         redis._ask(b"CONFIG SET maxmemory 0\r\n")  # noqa: SLF001
 
 
+class LeaseHolder:
+    """A worker that is killed while it holds sites, and what becomes of these."""
+
+    def __init__(self, url: str) -> None:
+        from redis import Redis  # noqa: PLC0415 -- of the extra
+
+        self._redis = Redis.from_url(url, decode_responses=True)
+        self._key = f"mandelbot:{{{job_kill.Noting.name}}}"
+
+    def kill(self, crowd: Workers, pages: int) -> int:
+        """Kill the first of two workers when half of the pages are done, and wait until
+        the other one has its sites; return how many requests were in flight there.
+        """
+        crowd.wait_for(pages // 4)
+        first = next(iter(self._owners().values()))
+        crowd.start()
+        crowd.wait_for(pages // 2)
+        crowd.all[0].kill()
+        crowd.all[0].wait()
+        began = time.monotonic()
+        held = [site for site, owner in self._owners().items() if owner == first]
+        claimed = [self._redis.hlen(f"{self._key}:c:{site}") for site in held]
+        print(f"killed: it held {len(held)} sites, {sum(claimed)} requests in flight")
+        taken: list[float] = []
+        waiting = set(held)
+        while waiting and time.monotonic() < began + LONGEST:
+            owners = self._owners()
+            others = {site for site in waiting if owners.get(site) not in {None, first}}
+            taken += [time.monotonic() - began] * len(others)
+            waiting -= others
+            time.sleep(0.01)
+        print(f"another worker had the first after {taken[0]:.1f} s", end="")
+        print(f", the last after {taken[-1]:.1f} s")
+        return sum(claimed)
+
+    def _owners(self) -> dict[str, str]:
+        return self._redis.hgetall(f"{self._key}:owner")
+
+
 MEMORY = (  # what, how many, sites, and whether they are requests
     (
         "a request of 129 bytes with its fingerprint, of one of 100 sites",
@@ -371,8 +414,11 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 settings["PARSE_SECONDS"] = 0.5
             crowd = Workers(folder, f"http://127.0.0.1:{port}/", settings)
             began = time.monotonic()
-            for _ in range(workers):
+            in_flight = None
+            for _ in range(1 if what == "lease" else workers):
                 crowd.start()
+            if what == "lease":
+                in_flight = LeaseHolder(redis.url).kill(crowd, len(urls))
             for number, kind in enumerate(plan, start=1):
                 if not crowd.wait_for(number * len(urls) // (len(plan) + 1)):
                     break
@@ -384,7 +430,9 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 crowd.start()
             said = crowd.wait()
             seconds = time.monotonic() - began
-            exit_code = report(what, crowd, urls, said, len(plan), seconds)
+            if in_flight is None:
+                in_flight = len(plan) * 3 * IN_FLIGHT
+            exit_code = report(what, crowd, urls, said, in_flight, seconds)
             if not plan:  # a Redis that was killed has counted from then on
                 print(cost_of(redis.url, sum(crowd.ended().values())))
             return exit_code
@@ -412,8 +460,11 @@ def cost_of(url: str, pages: int) -> str:
     )
 
 
-def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913, PLR0917
-    """Print what came of it; return the exit code."""
+def report(what, crowd, urls, said, in_flight, seconds) -> int:  # noqa: PLR0913, PLR0917
+    """Print what came of it; return the exit code.
+
+    At most `in_flight` callbacks may have ended twice.
+    """
     ended = crowd.ended()
     twice = sum(ended.values()) - len(ended)
     reasons = Counter(one.get("finish_reason", "killed or not started") for one in said)
@@ -439,7 +490,7 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
         f"leases lost {leases}; errors logged"
         f" {sum(one.get('log_count/ERROR', 0) for one in said)}"
     )
-    is_bad = bool(lost) or gap < DELAY - 0.005 or twice > disturbed * 3 * IN_FLIGHT
+    is_bad = bool(lost) or gap < DELAY - 0.005 or twice > in_flight
     if is_bad:
         keep = tempfile.mkdtemp(prefix="redis-workers-logs-")
         sockets = shutil.ignore_patterns("*.sock")

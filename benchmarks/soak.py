@@ -14,7 +14,9 @@ cannot, as what is kept of each site, and the report of that, are bounded and fi
 first:
 
 - memory is flat: its median in the last third is at most 5 % above the one in the third
-  before;
+  before, and so is the number of objects that the collector knows, which no allocator
+  can raise;
+- no more sockets are open than sites times CONCURRENT_REQUESTS_PER_DOMAIN;
 - each request that was scheduled came back once: crawled + forbidden + given up +
   failed;
 - no file, socket, task or timer is left when the crawl has ended;
@@ -23,6 +25,10 @@ first:
 - nothing was logged as an error;
 - the package's lines in the log, from INFO on, are at most one for ten requests, and
   two a site.
+
+What the memory has grown by is printed by who holds it: live objects of Python, blocks
+of the C library, what their allocators keep free, and the rest. These add up to it.
+``quiet_sites.py`` has whose the live ones are.
 
 With ``quiet`` all sites answer well, always: what is kept of each is not bounded by
 what becomes of it.
@@ -44,10 +50,12 @@ import time
 from collections import Counter
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import scrapy
 from loopback import Serving, hosts, open_more_files, until_input_ends
 from mandelbot.answers.outcome import PAUSE_STATUSES
+from memory import Memory
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -355,10 +363,8 @@ class Errors(logging.Handler):
             self.first.append(self.format(record)[:2_000])
 
 
-def memory() -> float:
-    """Return the resident memory of this process, in MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+MIB = 2**20
+MOST_SOCKETS = 8  # of a site: CONCURRENT_REQUESTS_PER_DOMAIN
 
 
 def open_files() -> Counter[str]:
@@ -388,6 +394,21 @@ def left_open(before: Counter[str]) -> dict[str, object]:
     }
 
 
+class Sample(NamedTuple):
+    """What the process holds at a time."""
+
+    memory: Memory
+    known: int
+    """Objects that the collector knows."""
+    sockets: int
+
+    @classmethod
+    def now(cls) -> Sample:
+        """Look, after a full collection."""
+        memory = Memory.now()
+        return cls(memory, len(gc.get_objects()), open_files()["socket"])
+
+
 class Soak:
     """One crawl, watched."""
 
@@ -399,7 +420,7 @@ class Soak:
         self.crawler = self.process.create_crawler(Erratic)
         self.began = time.monotonic()
         self.arguments = {"sites": sites, "until": self.began + seconds}
-        self.samples: list[float] = []
+        self.samples: list[Sample] = []
         self.overdue = False
         self.left: dict[str, object] = {}
         self.wrong: list[str] = []
@@ -408,7 +429,8 @@ class Soak:
         """Crawl, and look at what is left when it has ended."""
         logging.getLogger().addHandler(self.errors)
         print(
-            f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}",
+            f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}"
+            f"{'sockets':>9}",
             flush=True,
         )
         reactor.callWhenRunning(self._begin)
@@ -416,20 +438,24 @@ class Soak:
 
     def _begin(self) -> None:
         self.before = open_files()
+        self.first = Sample.now()
         self._sampling = reactor.callLater(self.every, self._sample)
         self._limit = reactor.callLater(self.seconds + DRAIN, self._stop)
         self.process.crawl(self.crawler, **self.arguments).addBoth(self._ended)
 
     def _sample(self) -> None:
         now = time.monotonic() - self.began
-        self.samples.append(memory()) if now < self.seconds + self.every else None
+        sample = Sample.now()
+        if now < self.seconds + self.every:
+            self.samples.append(sample)
         spider = self.crawler.spider
         stats = self.crawler.stats
         paused = stats.get_value("mandelbot/pause/count", 0) - stats.get_value(
             "mandelbot/pause/resumed", 0
         )
         numbers = f"{spider.scheduled:>10,}{len(spider.open):>11,}{paused:>8,}"
-        print(f"{now:>8.0f}{memory():>8.1f}{numbers}", flush=True)
+        size = sample.memory.resident / MIB
+        print(f"{now:>8.0f}{size:>8.1f}{numbers}{sample.sockets:>9,}", flush=True)
         self._sampling = reactor.callLater(self.every, self._sample)
 
     def _stop(self) -> None:
@@ -452,13 +478,7 @@ class Soak:
 
     def report(self) -> list[str]:
         """Print what came of it; return what does not hold."""
-        third = len(self.samples) // 3
-        before = median(self.samples[third : 2 * third])
-        after = median(self.samples[-third:])
-        print(
-            f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last"
-        )
-        self._expect(after <= before * GROWTH, "memory grows")
+        self._account_of_the_memory()
         self._account_of_the_spider()
         self._expect(not self.overdue, f"the crawl did not end within {DRAIN:.0f} s")
         print(f"  the spider closed as {self.crawler.stats.get_value('finish_reason')}")
@@ -477,6 +497,32 @@ class Soak:
     def _expect(self, is_so: object, otherwise: str) -> None:
         if not is_so:
             self.wrong.append(otherwise)
+
+    def _account_of_the_memory(self) -> None:
+        third = len(self.samples) // 3
+        middle = self.samples[third : 2 * third]
+        last = self.samples[-third:]
+        before = median(one.memory.resident for one in middle) / MIB
+        after = median(one.memory.resident for one in last) / MIB
+        print(
+            f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last"
+        )
+        self._expect(after <= before * GROWTH, "memory grows")
+        known_before = median(one.known for one in middle)
+        known_after = median(one.known for one in last)
+        print(f"  objects: {known_before:,.0f}, and {known_after:,.0f}")
+        self._expect(known_after <= known_before * GROWTH, "objects grow")
+        grown = last[-1].memory.since(self.first.memory)
+        print(
+            f"  grown by {grown.resident / MIB:.1f} MiB since the start ="
+            f" {grown.objects / MIB:.1f} live objects + {grown.objects_free / MIB:.1f}"
+            f" free + {grown.blocks / MIB:.1f} of the C library"
+            f" + {grown.blocks_free / MIB:.1f} free + {grown.rest / MIB:.1f} rest"
+        )
+        sockets = max(one.sockets for one in self.samples)
+        print(f"  sockets: {sockets:,} at most")
+        most = MOST_SOCKETS * len(self.arguments["sites"])
+        self._expect(sockets <= most + self.first.sockets, "too many sockets")
 
     def _account_of_the_spider(self) -> None:
         spider = self.crawler.spider

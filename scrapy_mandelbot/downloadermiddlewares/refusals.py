@@ -7,6 +7,7 @@ recognises.
 from __future__ import annotations
 
 import json
+import logging
 from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
+_COMPRESSION_LOGGER = logging.getLogger(HttpCompressionMiddleware.__module__)
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 LONGEST_REFUSAL = 1024 * 1024
 """Bytes of a body that is unpacked for the project's function; a longer one is a page.
@@ -154,11 +156,17 @@ class Refusals:
         allowed = request.meta.get("download_maxsize") or LONGEST_REFUSAL
         most = min(allowed, LONGEST_REFUSAL)
         bounded = request.replace(meta={**request.meta, "download_maxsize": most})
+        # It would announce that an answer is ignored which is not, and a second time
+        # what it reports when the answer comes by.
+        was_disabled = _COMPRESSION_LOGGER.disabled
+        _COMPRESSION_LOGGER.disabled = True
         try:
             decoded: Response = middleware.process_response(bounded, response.copy())
         except IgnoreRequest:
             return None
         except Exception:  # noqa: BLE001 -- damaged: no spider sees it
             return response
+        finally:
+            _COMPRESSION_LOGGER.disabled = was_disabled
         decoded.request = request
         return decoded

@@ -214,6 +214,9 @@ class SitemapFollower:
                 yield True
             elif entries := self._cross_submits.next_entries(progress, file, room):
                 for entry, end in entries:
+                    # a turn of the loop may be between two entries
+                    if engine.is_closing(self._crawler):
+                        break
                     room -= self._feed(site, entry)
                     file.offset = end
                     yield True

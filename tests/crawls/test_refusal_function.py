@@ -163,6 +163,18 @@ async def test_a_body_that_is_large_once_unpacked_is_a_page(webs):
     assert sorted(seen) == sorted({*web.urls(5)} - {web.url + "/page/3"})
     assert "mandelbot/pause/count" not in result.stats
     assert "mandelbot/pause/refusal_errors" not in result.stats
+    # Scrapy announces that it ignores an answer that is too large; this one it does not
+    assert not result.logged("Ignored response")
+
+
+@ensureDeferred
+async def test_a_coding_that_scrapy_cannot_decode_is_reported_once(webs):
+    """As without the function, though the answer is decoded for it first."""
+    web = site(webs, 2)
+    web.pages["/page/1"] = captcha(**{"Content-Encoding": "unknown"})
+    result = await crawled(web, lambda _: False)
+    assert result.urls() == web.urls(2)
+    assert len(result.logged("HttpCompressionMiddleware cannot decode")) == 1
 
 
 @ensureDeferred

@@ -146,3 +146,38 @@ async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
     assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
     assert result.logged("The stored state of sitemaps is unreadable")
     assert [path.name for path in folder.iterdir()] == ["state.json"]
+
+
+class StoppingSpider(LinksSpider):
+    """Closes the crawl with its third page."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        self.pages = getattr(self, "pages", 0) + 1
+        if self.pages == 3:
+            raise scrapy.exceptions.CloseSpider("enough")
+
+
+@ensureDeferred
+async def test_a_stopped_crawl_is_fed_no_further_entry(webs, tmp_path, monkeypatch):
+    """Each entry is a turn of the loop: those after the stop wait for the next run, and
+    each request that the crawl took in has an end in its account.
+    """
+    monkeypatch.setattr("scrapy_mandelbot.clock._SLICE", 0.0)
+    web = shop(webs, 90, "/sitemap.xml")
+    web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(90)))
+    settings = {**FOLLOW, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 2}
+
+    first = await crawl(StoppingSpider, settings, start_urls=[web.url + "/"])
+
+    assert first.stats["finish_reason"] == "enough"
+    assert not first.stats.get("log_count/ERROR")
+    assert not first.stats.get("log_count/CRITICAL")
+    taken_in = first.stats["mandelbot/requests/taken_in"]
+    left = first.stats.get("mandelbot/requests/left", 0)
+    assert first.stats["scheduler/enqueued"] == taken_in
+    assert taken_in == first.stats["mandelbot/requests/page"] + left
+
+    second = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    both = {*first.urls(), *second.urls()}
+    assert both == {web.url + "/", *urls(web, *range(90))}
