@@ -11,8 +11,9 @@ crawl and for the visitors behind it in the queue.
 
 - *Starting.* A site begins with :data:`FIRST` requests at once, and the number doubles
   each round trip while twice as many bring noticeably more pages a second: slow start,
-  left as soon as the delivery rate says so. If the project's number is reached without
-  that growth, or is the first one, fewer are tried once.
+  left as soon as the delivery rate says so. It becomes four times as many if all of the
+  first answers came together, as none of them waited for another. If the project's
+  number is reached without that growth, or is the first one, fewer are tried once.
 - *Trying more* is worth it if the double brings at least half of its share: 1.41 times
   the pages. *Trying fewer* succeeds if the greater number brings less than a fifth of
   its share: 1.15 times the pages, twice. In doubt the greater number wins, as the
@@ -35,7 +36,7 @@ utility); draft-illyes-webbotauth-cbcp-00, which asks crawlers to heed response 
 from __future__ import annotations
 
 from enum import Enum
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import ClassVar, NamedTuple
 
 from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
@@ -61,6 +62,7 @@ _IN_FAVOUR = 1.5  # evidence for the greater number: two clear comparisons
 _IN_FAVOUR_OF_MORE = 0.5  # the same where more are tried: one comparison
 _AGAINST = -1.5  # evidence for the smaller number: two clear comparisons
 _BENEFIT_OF_DOUBT = 0.1  # of each comparison, for the greater number
+_TIMES_IF_TOGETHER = 4  # as many are next where the first answers came together
 _TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
 _WELL_REST = 8  # the same where the first answers came together
@@ -181,6 +183,7 @@ class ConcurrencyLimit:
     """
 
     __slots__ = (
+        "_before_guess",
         "_enough",
         "_is_low",
         "_measurement",
@@ -220,6 +223,7 @@ class ConcurrencyLimit:
         self._rest = _FIRST_REST  # long batches of the next rest
         self._rest_left = 0  # of these
         self._enough = 0  # a number of which half was not enough
+        self._before_guess = 0  # the bound when a limit of connections was guessed
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
         self.full_at = 0
@@ -288,7 +292,7 @@ class ConcurrencyLimit:
             self._measurement.until = answers + max(self.bound, self._other)
 
     def _is_news(self, most: int) -> bool:
-        if self.phase is not Phase.RESTING:
+        if self.phase is not Phase.RESTING or self.is_guess:
             return False
         found = self.bound if self.found(most) is not None else 0
         if found == self._reported:
@@ -304,8 +308,9 @@ class ConcurrencyLimit:
         """
         if self.bound >= most:
             return None
-        if self.connections is not None and self.connections.most <= self.bound:
-            return self.bound
+        connections = self.connections
+        if connections is not None and connections.most <= self.bound:
+            return None if connections.is_guess else self.bound
         return self.comparison
 
     def _lower(self, most: int) -> None:
@@ -326,18 +331,34 @@ class ConcurrencyLimit:
     def refused(self, at_once: int, *, begins_pause: bool) -> bool:
         """Note a refusal: what comes in a second is no longer this number's doing.
 
-        Returns whether that number is why it was refused, and not the rate.
+        Returns whether that number may be why it was refused; where that is a guess,
+        the rate may be as well.
         """
         self._disturb()
         if not at_once:
             return False
-        if self.connections is None:
-            self.connections = ConnectionLimit()
-        self.connections.refused(at_once, begins_pause=begins_pause)
-        if self.bound > self.connections.most:
-            self._lower(int(self.connections.most))
+        connections = self.connections or ConnectionLimit()
+        self.connections = connections
+        was_guess = connections.is_guess
+        connections.refused(at_once, begins_pause=begins_pause)
+        if connections.is_guess and not was_guess:
+            self._before_guess = self.bound
+        elif was_guess and connections.most == inf:
+            self.bound = max(self.bound, self._before_guess)
+        if self.bound > connections.most:
+            self._lower(int(connections.most))
         self.look_at = 0
-        return at_once > self.connections.most
+        return at_once > connections.most
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether a limit of connections is in force that may be one of the rate."""
+        return self.connections is not None and self.connections.is_guess
+
+    def confirm_guess(self) -> None:
+        """Note that it is the number which the site refuses by, and no rate."""
+        if self.connections is not None:
+            self.connections.is_guess = False
 
     def _disturb(self) -> None:
         if self._trial is not None:
@@ -390,7 +411,7 @@ class ConcurrencyLimit:
             self._compare(rate, most)
 
     def _start(self, rate: float, most: int) -> None:
-        """Double while that brings more pages; look for fewer where it does not."""
+        """Try more while that brings more pages; look for fewer where it does not."""
         share = self._share_brought(rate)
         if share < _STARTING_SHARE and not self._is_too_noisy():
             self.comparison = Comparison(self._other, self._reference, self.bound, rate)
@@ -399,7 +420,8 @@ class ConcurrencyLimit:
         elif self.bound < most:
             self._reference = rate
             self._other = self.bound
-            self.bound = min(2 * self.bound, most)
+            times = _TIMES_IF_TOGETHER if self._measurement.came_together else 2
+            self.bound = min(times * self.bound, most)
             self._measure_anew()
         elif self._is_well_at_first(most):
             self._rest = _FIRST_REST if most < FIRST else _WELL_REST
@@ -423,7 +445,7 @@ class ConcurrencyLimit:
         return most < FIRST or self._measurement.came_together
 
     def _share_brought(self, rate: float) -> float:
-        """Return what the last doubling brought of its share; 1 before the first."""
+        """Return what the last step brought of its share; 1 before the first."""
         if not self._reference:
             return 1.0
         return log(rate / self._reference) / log(self.bound / self._other)
