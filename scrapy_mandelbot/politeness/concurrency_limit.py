@@ -103,21 +103,21 @@ class _Batches:
         "answers",
         "began",
         "bound",
-        "half_at",
+        "half",
         "last",
         "seconds",
         "size",
         "until",
-        "whole_at",
+        "whole",
     )
 
     def __init__(self, bound: int, skipped_until: int) -> None:
         self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
-        # When half of the first answers had come that were in flight, and when all.
-        self.half_at = -1.0
-        self.whole_at = -1.0
+        # Seconds until half of the first answers came that were in flight, and all.
+        self.half = -1.0
+        self.whole = -1.0
         self.until = skipped_until
         self.answers = 0  # of the batches so far
         self.seconds = 0.0  # of these
@@ -131,24 +131,27 @@ class _Batches:
     @property
     def came_together(self) -> bool:
         """Whether the first answers came as one: none waited for the other half."""
-        return self.whole_at - self.began <= _TOGETHER * (self.half_at - self.began)
+        return self.whole <= _TOGETHER * self.half
 
     def note_round_trip(self, answers: int, now: float) -> None:
         """Note when half of the requests in flight at first have come, and when all."""
         if self.began < 0.0:
             return
         came = answers - self.until + self.size
-        if self.half_at < 0.0 and 2 * came >= self.bound:
-            self.half_at = now
-        if self.whole_at < 0.0 and came >= self.bound:
-            self.whole_at = now
+        if self.half < 0.0 and 2 * came >= self.bound:
+            self.half = now - self.began
+        if self.whole < 0.0 and came >= self.bound:
+            self.whole = now - self.began
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
         self.until = answers + self.size
 
-    def end_batch(self, answers: int, now: float) -> float:
-        """Count a batch; return how it differs from the one before, squared."""
+    def next_batch(self, answers: int, now: float) -> float:
+        """Count a batch, and begin the next one.
+
+        Returns how it differs from the one before, squared.
+        """
         seconds = max(now - self.began, 1e-9)  # a clock may stand still
         difference = 0.0
         if self.last:
@@ -156,6 +159,8 @@ class _Batches:
         self.answers += answers - self.until + self.size
         self.seconds += seconds
         self.last = seconds
+        self.began = now
+        self.until = answers + self.size
         return difference * difference
 
 
@@ -262,7 +267,9 @@ class ConcurrencyLimit:
             measurement.note_round_trip(answers, now)
         if answers >= measurement.until:
             self._end_batch(measurement, answers, now, most)
-            is_news = self._is_news(allowed)
+            # once something was judged: no calls more for most of the pages
+            if self._measurement is not measurement:
+                is_news = self._is_news(allowed)
         is_starting = self.phase is Phase.STARTING
         self.look_at = 0 if is_starting else self._measurement.until
         return is_news
@@ -274,12 +281,11 @@ class ConcurrencyLimit:
         if measurement.began < 0.0:
             measurement.begin(answers, now)
             return
-        difference = measurement.end_batch(answers, now)
+        difference = measurement.next_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
-            measurement.begin(answers, now)
             return
         else:
             self._judge(measurement.rate, most)
