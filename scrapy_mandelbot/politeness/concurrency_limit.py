@@ -285,6 +285,10 @@ class ConcurrencyLimit:
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
+        elif self.phase is Phase.RESTING:
+            if measurement.answers < _LONG * measurement.size:
+                return
+            self._watch(measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             return
         else:
@@ -381,8 +385,6 @@ class ConcurrencyLimit:
         if self.phase is Phase.STARTING and self.bound < most:
             share = self._share_brought(self._measurement.rate)
             return 1 if share >= _STARTING_SHARE else 2  # to be sure
-        if self.phase is Phase.RESTING:
-            return _LONG
         if self._is_well_at_first(most):
             return 1
         fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
@@ -409,10 +411,9 @@ class ConcurrencyLimit:
     # Deciding.
 
     def _judge(self, rate: float, most: int) -> None:
+        """Go on with the start, or with a trial."""
         if self.phase is Phase.STARTING:
             self._start(rate, most)
-        elif self.phase is Phase.RESTING:
-            self._watch(rate, most)
         else:
             self._compare(rate, most)
 
