@@ -193,7 +193,7 @@ class RateControl:
 
     def is_limit_refuted(self, now: float) -> bool:
         """Return whether more was answered since the pause than the limit allows."""
-        if self.mode is not Mode.LIMIT:
+        if self.mode is not Mode.LIMIT or self._run.is_over:
             return False
         let_through = self._limit * (now - self._run.resumed_at) + self._burst
         return self._run.answers > let_through + _REFUTED
