@@ -338,7 +338,9 @@ class ConcurrencyLimit:
         if self.connections is not None and at_once:
             self.connections.served(at_once)
 
-    def refused(self, at_once: int, *, begins_pause: bool) -> bool:
+    def refused(
+        self, at_once: int, *, begins_pause: bool, may_guess: bool = True
+    ) -> bool:
         """Note a refusal: what comes in a second is no longer this number's doing.
 
         Returns whether that number may be why it was refused; where that is a guess,
@@ -350,7 +352,7 @@ class ConcurrencyLimit:
         connections = self.connections or ConnectionLimit()
         self.connections = connections
         was_guess = connections.is_guess
-        connections.refused(at_once, begins_pause=begins_pause)
+        connections.refused(at_once, begins_pause=begins_pause, may_guess=may_guess)
         if connections.is_guess and not was_guess:
             self._before_guess = self.bound
         elif was_guess and connections.most == inf:

@@ -82,8 +82,14 @@ class ConnectionLimit:
             self.most += 1
             self._wait_to_try()
 
-    def refused(self, at_once: int, *, begins_pause: bool) -> None:
-        """Note a refusal of a request that was sent with so many in flight."""
+    def refused(
+        self, at_once: int, *, begins_pause: bool, may_guess: bool = True
+    ) -> None:
+        """Note a refusal of a request that was sent with so many in flight.
+
+        `may_guess`: whether the number may be taken for a limit that was none before;
+        not where refusals are known to come by chance, or of dead pages.
+        """
         if not begins_pause:
             if self._runs:
                 run = self._runs[-1]
@@ -91,7 +97,7 @@ class ConnectionLimit:
             return
         self._runs.append(_PauseAtNumber(at_once))
         least = self._limit()
-        if least is None:
+        if least is None or (self.most == inf and not may_guess):
             self._doubt()
             return
         if self.most < inf and at_once >= self.most:

@@ -187,6 +187,11 @@ class RateControl:
             if one in refused:
                 refused.remove(one)
 
+    @property
+    def knows_chance(self) -> bool:
+        """Whether refusals are known to come whatever the rate."""
+        return self.mode is Mode.CHANCE
+
     def doubt_limit(self) -> None:
         """Try soon whether it is the rate that is refused; until the next refusal."""
         self._is_in_doubt = True

@@ -430,8 +430,11 @@ class Site:
         if self.concurrency is ConcurrencyLimit.NONE:
             self.concurrency = ConcurrencyLimit()
         limit = self.concurrency
-        may_be_why = limit.refused(flight.at_once, begins_pause=begins_pause)
         rate_control = self.pause.rate_control
+        by_chance = rate_control is not None and rate_control.knows_chance
+        may_be_why = limit.refused(
+            flight.at_once, begins_pause=begins_pause, may_guess=not by_chance
+        )
         if rate_control is None or not may_be_why:
             return
         if limit.is_guess:

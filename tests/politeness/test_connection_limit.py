@@ -180,3 +180,16 @@ def test_a_guess_is_no_news():
     assert not any(limit.full(answers, answers / 100, 16) for answers in range(8, 100))
     limit.confirm_guess()
     assert any(limit.full(answers, answers / 100, 16) for answers in range(100, 200))
+
+
+def test_where_refusals_come_by_chance_no_number_is_guessed():
+    """Dead pages among a rate's refusals begin pauses at any number."""
+    limit = ConnectionLimit()
+    limit.refused(7, begins_pause=True)
+    served(limit, *range(1, 7), times=12)
+    limit.refused(7, begins_pause=True, may_guess=False)
+    assert limit.most == inf
+    known = found()
+    served(known, *range(1, 7), times=12)
+    known.refused(7, begins_pause=True, may_guess=False)
+    assert known.most == 6, "what is known stays"
