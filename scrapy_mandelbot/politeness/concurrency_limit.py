@@ -51,7 +51,7 @@ _MOST_BATCHES_UP = 4  # nor a trial of more
 _LONG = 4  # batches that are looked at together while the limit rests
 # Batches to compare, times what they vary: a comparison errs by a quarter then.
 _NOISE = 32.0
-_FADING = 0.95  # of what batches vary, with each one
+_FADING = 0.97  # of what batches vary, with each one
 _STARTING_SHARE = 0.25  # of its share that a doubled number brings while it starts
 _STARTED_WELL = 0.6  # of it, with which half as many are not tried
 _MORE_SHARE = (
