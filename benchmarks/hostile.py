@@ -5,10 +5,10 @@ Usage: python benchmarks/hostile.py [PAGES]
 
 Crawls so many pages (750) of a healthy site beside each hostile one, without a network,
 and prints the longest time without a response of the healthy site, in turns of the loop
-too, when its last page came, all also over those beside another healthy site, the
-processor's time until then, and the peak of memory. A call of a function takes a fixed
-time, so the figures are the same on any machine. The growth of each reader with its
-input is in ``tests/growth``.
+too, the longest turn, when the last page came, all also over those beside another
+healthy site, the processor's time until then, and the peak of memory. A call of a
+function takes a fixed time, so the figures are the same on any machine. The growth of
+each reader with its input is in ``tests/growth``.
 """
 
 from __future__ import annotations
@@ -32,11 +32,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import scrapy
 from loopback import ADDON, SETTINGS, crawled
-from scrapy.http import HtmlResponse, TextResponse
+from scrapy.exceptions import StopDownload
+from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
+from twisted.python.failure import Failure
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 Answer = Callable[[scrapy.Request], scrapy.http.Response]
 OPEN = "<urlset>"
@@ -112,6 +118,8 @@ class Hostile:
     """What its URLs end with."""
     takes: float = 0.0
     """Seconds that a robots.txt takes."""
+    drips: bool = False
+    """Whether a robots.txt comes by one byte a second."""
     tdm: bytes = b""
     """Its tdmrep.json."""
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -194,6 +202,7 @@ ATTACKS = {
     ),
     "a robots.txt that takes 9 s": lambda: Hostile(takes=9.0),
     "a robots.txt that never comes": lambda: Hostile(takes=3_600.0),
+    "a robots.txt of a byte a second": lambda: Hostile(drips=True),
     "500 for robots.txt": lambda: Hostile(says(500)),
     "refused connections": lambda: Hostile(
         raises(ConnectionRefusedError), page=raises(ConnectionRefusedError)
@@ -243,6 +252,13 @@ class Web:
     lazy = False
     hostile = Hostile()
 
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Web:
+        return cls(crawler)
+
     async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
         await asyncio.sleep(0.003)
         path = urlparse_cached(request).path
@@ -250,12 +266,26 @@ class Web:
         if path == "/robots.txt":
             if site.takes:
                 await asyncio.sleep(site.takes)
+            if site.drips:
+                await self._drip(request)
             return file_of(request, site.robots)
         if path == "/map":
             return file_of(request, site.sitemap)
         if path == "/.well-known/tdmrep.json" and site.tdm:
             return file_of(request, site.tdm)
         return site.page(request)
+
+    async def _drip(self, request: scrapy.Request) -> None:
+        """Receive a byte each second, as long as the crawl wants them."""
+        send = partial(self._crawler.signals.send_catch_log, dont_log=StopDownload)
+        wanted = {"request": request, "spider": self._crawler.spider}
+        send(
+            scrapy.signals.headers_received, **wanted, headers=Headers(), body_length=0
+        )
+        received = []
+        while not any(isinstance(one, Failure) for _, one in received):
+            await asyncio.sleep(1.0)
+            received = send(scrapy.signals.bytes_received, **wanted, data=b"#")
 
     async def close(self) -> None:
         """Have nothing to close."""
@@ -289,22 +319,29 @@ class TwoSites(scrapy.Spider):
 
 
 TURNS = [0]
+LONGEST = [0.0]
+"""Seconds of the longest turn of the loop since the first page."""
 
 
 def count_turns() -> None:
-    """Count the turns of the loop."""
+    """Count the turns of the loop, and measure the longest."""
     turn = asyncio.BaseEventLoop._run_once  # noqa: SLF001 -- no other place has them
 
     def counted(loop: asyncio.BaseEventLoop) -> None:
         TURNS[0] += 1
+        began = time.process_time()
         turn(loop)
+        if TwoSites.came:
+            LONGEST[0] = max(LONGEST[0], time.process_time() - began)
 
     asyncio.BaseEventLoop._run_once = counted  # noqa: SLF001
 
 
-def attack(name: str, pages: str) -> None:
-    """Print the longest gap, the seconds of all, of the processor, and the peak of
-    memory.
+def attack(name: str, pages: str, package: str = "with") -> None:
+    """Print the longest gap, the seconds of all, of the processor, the peak of memory,
+    the pages, the turns of the longest gap, and the longest turn.
+
+    `package` is "with", or "without" for stock Scrapy.
     """
     Web.hostile = ATTACKS[name]()
     TwoSites.end = Web.hostile.ends
@@ -314,7 +351,7 @@ def attack(name: str, pages: str) -> None:
         "MANDELBOT_SITEMAPS": "follow",
         **Web.hostile.settings,
     }
-    settings = {**SETTINGS, **ADDON, **more}
+    settings = {**SETTINGS, **(ADDON if package == "with" else {}), **more}
     TwoSites.began = time.process_time()
     crawled(TwoSites, settings, pages=int(pages))
     figures()
@@ -326,24 +363,30 @@ def figures() -> None:
     took = TwoSites.came[-1] - TwoSites.came[0]
     cpu = time.process_time() - TwoSites.began
     turns = max(later - earlier for earlier, later in pairwise(TwoSites.turns))
-    print(json.dumps([gap, took, cpu, peak, len(TwoSites.came), turns]), flush=True)
+    print(
+        json.dumps([gap, took, cpu, peak, len(TwoSites.came), turns, LONGEST[0]]),
+        flush=True,
+    )
 
 
 def attacks(pages: str = "750") -> None:
     """Print a row for each attack; each is crawled in a process of its own."""
     print(
-        f"{'beside':44} {'gap':>8} {'ratio':>6} {'turns':>6} {'ratio':>6} {'ends':>6}"
+        f"{'beside':44} {'gap':>8} {'ratio':>6} {'turns':>6} {'ratio':>6} {'turn':>8}"
+        f" {'ratio':>6} {'ends':>6}"
         f" {'ratio':>6} {'CPU s':>6} {'MiB':>6}"
     )
     well: list[float] = []
     for name in ATTACKS:
         run = [sys.executable, __file__, "attack", name, pages]
-        gap, took, cpu, peak, came, turns = json.loads(subprocess.check_output(run))
-        well = well or [gap, took, turns]
+        figures = json.loads(subprocess.check_output(run))
+        gap, took, cpu, peak, came, turns, longest = figures
+        well = well or [gap, took, turns, longest]
         lost = "" if came == int(pages) else f"  only {came} pages"
         print(
             f"{name:44} {gap * 1000:5.1f} ms {gap / well[0]:6.2f} {turns:6}"
-            f" {turns / well[2]:6.2f} {took:4.1f} s"
+            f" {turns / well[2]:6.2f} {longest * 1000:5.1f} ms"
+            f" {longest / well[3]:6.2f} {took:4.1f} s"
             f" {took / well[1]:6.2f} {cpu:6.1f} {peak:6.0f}{lost}",
             flush=True,
         )

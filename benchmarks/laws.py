@@ -119,6 +119,11 @@ class Crawl:
         gettable = sum(not self.server.is_dead(url) for url in scenario.urls)
         self.result = Result(len(scenario.urls), gettable)
 
+    @property
+    def in_flight(self) -> int:
+        """How many requests are in flight."""
+        return self._in_flight
+
     def run(self) -> Result:
         self._go_on()
         while self._events:

@@ -1,34 +1,44 @@
 """Which wrong lines the tests notice.
 
-Usage: python benchmarks/mutants.py [SEED [NUMBER [LEAST]]]
+Usage: python benchmarks/mutants.py [SEED,... [NUMBER [LEAST]]]
 
-Draws so many lines (40) of the code that decides when a site is requested, breaks each
-in turn in a copy of the repository, and runs the tests nearest to it there. Prints a
-row for each, and exits with 1 if fewer than LEAST (none) are noticed: a line that
-nobody notices needs a test, or does nothing. The tests run until the first fails;
-where they come to no end, the line is noticed.
+Draws so many lines (40) of the code that decides when a site is requested, for each
+seed, breaks each in turn in a copy of the repository, and runs the tests nearest to it
+there. Prints a row for each, and exits with 1 if fewer than LEAST (none) of a seed are
+noticed: a line that nobody notices needs a test, or does nothing.
+
+Which tests are near is recorded first: the tests of the folders of `NEAREST` and of
+crawls run once, unbroken, and ``nearest_tests.py`` notes which functions each of them
+runs. Only those that run its function run for a line, its folder's first, until the
+first fails; where they come to no end, the line is noticed. A test that also fails with
+the line as it was counts for nothing.
 
 A line is broken in one of the ways of `Breaker`: a comparison flipped, ``and`` and
-``or`` swapped, ``not`` dropped, a number one higher, another value returned, a
-statement deleted. Without a SEED it is the day of the year, so that each night draws
-others.
+``or`` swapped, ``not`` dropped, a number one higher (0.0 very high), another value
+returned, a statement deleted. Without a SEED it is the day of the year, so that each
+night draws others.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import random
-import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
+from types import CodeType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
@@ -64,9 +74,11 @@ NEAREST = {
 FOLDERS = [name for name in NEAREST if "/" not in name]
 NO_LINES = ("__repr__", "__str__", "describe", "as_text")
 """Functions whose value only people read."""
+OPTIONS = ["-p", "no:cacheprovider", "-p", "nearest_tests"]
 WORKERS = 2
-ENDLESS = 600  # seconds of the processor for a group of tests
-LONGEST = 3_600  # seconds of the clock, whatever else the machine does
+LONG = 120.0  # seconds of the processor that the tests of one line take
+ENDLESS = 600.0  # seconds of the processor after which tests come to no end
+IDLE = 120.0  # seconds of the clock without any use of the processor
 
 
 class Mutant(NamedTuple):
@@ -80,6 +92,25 @@ class Mutant(NamedTuple):
     after: str
     text: str
     """Of the whole module."""
+
+
+class Test(NamedTuple):
+    """What is known of a test before anything is broken."""
+
+    node: str
+    seconds: float
+    """Of the processor."""
+    ran: dict[str, frozenset[int]]
+    """First lines of functions, by path from the root of the repository."""
+
+
+class Ended(NamedTuple):
+    """How a run of tests ended."""
+
+    code: int
+    is_hanging: bool
+    lines: list[str]
+    """What it printed."""
 
 
 class Breaker(ast.NodeVisitor):
@@ -163,8 +194,11 @@ class Breaker(ast.NodeVisitor):
         is_number = (
             isinstance(node.value, (int, float)) and type(node.value) is not bool
         )
-        if self._is_in_function and is_number:
-            self._put(node, "number", repr(node.value + 1))
+        if not self._is_in_function or not is_number:
+            return
+        # as a time, 1.0 is as long past as 0.0
+        is_time = isinstance(node.value, float) and not node.value
+        self._put(node, "number", "1e12" if is_time else repr(node.value + 1))
 
     def visit_JoinedStr(self, _node: ast.JoinedStr) -> None:
         """Leave texts alone."""
@@ -228,26 +262,30 @@ def _draw(chance: random.Random, path: Path) -> Mutant | None:
     return Mutant(name, line, way, before, new, broken)
 
 
-def groups(mutant: Mutant) -> list[tuple[str, ...]]:
-    """Return the tests that may notice a line, the nearest first.
-
-    Those of crawls that name its module, and those of its folder's table.
+def near(mutant: Mutant) -> list[str]:
+    """Return the tests of its folder, and those of crawls that are about it: how their
+    nodes begin, the nearest first.
     """
     place = Path(mutant.path)
     folder = place.parent.name
     folders, crawls = NEAREST.get(f"{folder}/{place.stem}", NEAREST[folder])
-    module = mutant.path.removesuffix(".py").replace("/", ".")
-    naming = [
-        path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if module in path.read_text("utf-8")
+    return [
+        *(f"tests/{one}/" for one in folders),
+        *(CRAWLS.format(one) for one in crawls),
     ]
-    units = tuple(f"tests/{one}" for one in folders)
-    named = tuple(one for one in naming if not one.startswith(units or ("none",)))
-    others = tuple(CRAWLS.format(one) for one in crawls)
-    nearest = (*units, *named)
-    rest = tuple(one for one in others if one not in nearest)
-    return [one for one in (nearest, rest) if one]
+
+
+def function_of(path: Path, line: int) -> int:
+    """Return the first line of the function at a line of a module."""
+    first = 0
+    codes = [compile(path.read_text("utf-8"), path, "exec")]
+    while codes:
+        code = codes.pop()
+        lines = [one for _, _, one in code.co_lines() if one]
+        if min(lines) <= line <= max(lines):
+            first = max(first, code.co_firstlineno)
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    return first
 
 
 def copy_of(folder: Path) -> Path:
@@ -260,76 +298,191 @@ def copy_of(folder: Path) -> Path:
     return folder
 
 
-def failure(copy: Path, tests: tuple[str, ...]) -> str:
-    """Run tests in a copy until the first fails; return which, "" if none does."""
-    path = os.pathsep.join([str(copy), str(copy / "packages/mandelbot/src")])
-    command = [sys.executable, "-B", "-m", "pytest", "-qx", "-n0", "-pno:cacheprovider"]
-    try:
-        done = subprocess.run(
-            [*command, *tests],
+def pytest_in(copy: Path, options: list[str], variables: dict[str, str]) -> Ended:
+    """Run pytest in a copy until it ends, or does nothing for long."""
+    path = [copy, copy / "packages/mandelbot/src", copy / "benchmarks"]
+    own = {"PYTHONPATH": os.pathsep.join(map(str, path)), "MANDELBOT_EXAMPLES": "few"}
+    command = [sys.executable, "-B", "-m", "pytest", *OPTIONS, *options]
+    with (copy / "output.txt").open("w+", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            command,
             cwd=copy,
-            env={**os.environ, "PYTHONPATH": path, "MANDELBOT_EXAMPLES": "few"},
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            preexec_fn=end_at_last,
-            check=False,
+            env={**os.environ, **own, **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
+        is_hanging = has_come_to_rest(process)
+        if is_hanging:
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        output.seek(0)
+        return Ended(code, is_hanging, output.read().splitlines())
+
+
+def has_come_to_rest(process: subprocess.Popen[bytes]) -> bool:
+    """Wait for its end, until it has used no time of the processor for `IDLE` seconds
+    or more than `ENDLESS` of it in all.
+    """
+    used = 0.0
+    since = time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            pass
+        else:
+            return False
+        now = processor_time(process.pid)
+        if now > used + 0.05:
+            used = now
+            since = time.monotonic()
+        if used > ENDLESS or time.monotonic() > since + IDLE:
+            return True
+
+
+def processor_time(group: int) -> float:
+    """Return the seconds that a group of processes, and what they started, have
+    used.
+    """
+    ticks = 0
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = place.read_text("utf-8").rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(fields[2]) == group:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def recorded(copy: Path) -> list[Test]:
+    """Run all tests that may be near once, whole, and return which functions each
+    runs."""
+    begins = [f"{copy / PACKAGE / folder}/" for folder in FOLDERS]
+    (copy / "begins.json").write_text(json.dumps(begins), "utf-8")
+    variables = {
+        "FUNCTIONS_OF": str(copy / "begins.json"),
+        "FUNCTIONS_RUN": str(copy / "functions-"),
+    }
+    folders = sorted({one for folders, _ in NEAREST.values() for one in folders})
+    paths = [*(f"tests/{one}" for one in folders), "tests/crawls"]
+    ended = pytest_in(copy, ["-q", f"-n{WORKERS}", *paths], variables)
+    print("\n".join(ended.lines[-5:]), flush=True)
+    if ended.is_hanging:
+        sys.exit("the tests came to no end, with nothing broken")
+    tests = []
+    for file in copy.glob("functions-*"):
+        for line in file.read_text("utf-8").splitlines():
+            node, seconds, ran = json.loads(line)
+            lines = {
+                Path(path).relative_to(copy).as_posix(): frozenset(numbers)
+                for path, numbers in ran.items()
+            }
+            tests.append(Test(node, seconds, lines))
+    return tests
+
+
+def nearest(mutant: Mutant, tests: list[Test]) -> list[str]:
+    """Return the tests that run a line's function, `LONG` seconds of them.
+
+    Those of its folder first, then those about it, then others; the quickest of each
+    first.
+    """
+    begins = near(mutant)
+    function = function_of(ROOT / mutant.path, mutant.line)
+    running = [one for one in tests if function in one.ran.get(mutant.path, ())]
+
+    def distance(test: Test) -> tuple[int, float]:
+        places = [at for at, one in enumerate(begins) if test.node.startswith(one)]
+        return (min([*places, len(begins)]), test.seconds)
+
+    seconds = 0.0
+    nodes = []
+    for test in sorted(running, key=distance):
+        seconds += test.seconds
+        if seconds > LONG and nodes:
+            break
+        nodes.append(test.node)
+    return nodes
+
+
+def failure(copy: Path, nodes: list[str]) -> str:
+    """Run tests in a copy until the first fails; return which, "" if none does."""
+    (copy / "chosen.json").write_text(json.dumps(nodes), "utf-8")
+    files = list(dict.fromkeys(node.partition("::")[0] for node in nodes))
+    variables = {"TESTS_WANTED": str(copy / "chosen.json")}
+    ended = pytest_in(copy, ["-qx", "-n0", *files], variables)
+    if ended.is_hanging:
         return "no end"
-    if done.returncode == 0:
+    if ended.code == 0:
         return ""
-    if done.returncode < 0:
-        return "no end"
-    lines = [*done.stdout.splitlines(), *done.stderr.splitlines(), "?"]
-    named = [line for line in lines if line.startswith(("FAILED ", "ERROR tests"))]
-    return (named or lines)[0]
+    begins = ("FAILED tests/", "ERROR tests/")
+    named = [line for line in ended.lines if line.startswith(begins)]
+    return (named or ended.lines[-1:] or ["?"])[0]
 
 
-def end_at_last() -> None:
-    """Limit the processor time of this process."""
-    resource.setrlimit(resource.RLIMIT_CPU, (ENDLESS, ENDLESS))
+def noticed(mutant: Mutant, tests: list[Test], copies: SimpleQueue[Path]) -> str:
+    """Return the test that notices a broken line; "": none does.
 
-
-def noticed(mutant: Mutant, copies: SimpleQueue[Path]) -> str:
-    """Return the test that notices a broken line; "": none does."""
+    One that fails with the line as it was, too, notices nothing.
+    """
+    nodes = nearest(mutant, tests)
     copy = copies.get()
     place = copy / mutant.path
     kept = place.read_text("utf-8")
-    place.write_text(mutant.text, "utf-8")
     try:
-        return next(filter(None, (failure(copy, one) for one in groups(mutant))), "")
+        while nodes:
+            place.write_text(mutant.text, "utf-8")
+            failed = failure(copy, nodes)
+            place.write_text(kept, "utf-8")
+            node = failed.removeprefix("FAILED ").partition(" - ")[0]
+            if node not in nodes or not failure(copy, [node]):
+                return failed
+            nodes.remove(node)
     finally:
         place.write_text(kept, "utf-8")
         copies.put(copy)
+    return ""
 
 
-def main(seed: str = "", number: str = "40", least: str = "0") -> None:
+def main(seeds: str = "", number: str = "40", least: str = "0") -> None:
     """Draw them, break them, and print who noticed."""
-    seed = seed or f"{datetime.now(timezone.utc):%j}"
-    drawn = mutants(seed, int(number))
+    named = (seeds or f"{datetime.now(timezone.utc):%j}").split(",")
+    drawn = {seed: mutants(seed, int(number)) for seed in named}
+    every = list(chain.from_iterable(drawn.values()))
     with tempfile.TemporaryDirectory() as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
         for worker in range(WORKERS):
             place = Path(folder, str(worker))
             place.mkdir()
             copies.put(copy_of(place))
-        print(f"seed {seed}, {len(drawn)} lines", flush=True)
+        tests = recorded(Path(folder, "0"))
+        look = partial(noticed, tests=tests, copies=copies)
         with ThreadPoolExecutor(WORKERS) as pool:
-            look = partial(noticed, copies=copies)
-            rows = []
-            for mutant, failed in zip(drawn, pool.map(look, drawn), strict=True):
-                rows.append(failed)
-                print(
-                    f"{'' if failed else 'NOT '}noticed  {mutant.path}:{mutant.line}"
-                    f" {mutant.way}: {mutant.before[:60]} -> {mutant.after[:60]}"
-                    f"  [{failed[:100]}]",
-                    flush=True,
-                )
-    count = sum(map(bool, rows))
-    print(f"{count} of {len(rows)} noticed; again: mutants.py {seed} {number}")
-    if count < int(least):
+            results = pool.map(look, every)
+            counts = [
+                printed(seed, zip(drawn[seed], results, strict=False)) for seed in named
+            ]
+    if min(counts) < int(least):
         sys.exit(1)
+
+
+def printed(seed: str, rows: Iterable[tuple[Mutant, str]]) -> int:
+    """Print the row of each line as it comes; return how many were noticed."""
+    print(f"seed {seed}", flush=True)
+    count = total = 0
+    for mutant, failed in rows:
+        total += 1
+        count += bool(failed)
+        print(
+            f"{'' if failed else 'NOT '}noticed  {mutant.path}:{mutant.line}"
+            f" {mutant.way}: {mutant.before[:60]} -> {mutant.after[:60]}"
+            f"  [{failed[:100]}]",
+            flush=True,
+        )
+    print(f"{count} of {total} noticed; again: mutants.py {seed} {total}", flush=True)
+    return count
 
 
 if __name__ == "__main__":

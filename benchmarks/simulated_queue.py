@@ -381,11 +381,11 @@ class QueueOfHosts(QueueOfNames):
         return False
 
     def due(self, now: float) -> float:
-        names = self._names_to_ask()
+        names = self._names_to_ask(now)
         return min((self._sites[name].due(now) for name in names), default=inf)
 
     def take(self, now: float) -> str | None:
-        names = self._names_to_ask()
+        names = self._names_to_ask(now)
         for name in self._order:
             if name in names and self._sites[name].due(now) <= now:
                 self._order.remove(name)
@@ -393,13 +393,19 @@ class QueueOfHosts(QueueOfNames):
                 return self._sites[name].take(now)
         return None
 
-    def _names_to_ask(self) -> set[str]:
+    def _names_to_ask(self, now: float) -> set[str]:
         """Return the hosts of which a request may be handed out."""
         waiting = {name for name, part in self._parts.items() if part.queue}
         known = {name for name in waiting if self._sites[name].site.has_answered}
-        if waiting == known or self._unresponsive.are_enough():
+        if waiting == known:
             return known
-        return waiting - self._first
+        if not self._unresponsive.are_enough():
+            return waiting - self._first
+        if any(self._sites[name].due(now) <= now for name in known):
+            return known
+        if self._unresponsive.may_fill_up(self._crawl.in_flight):
+            return waiting - self._first
+        return known
 
     def sent(self, url: str, now: float) -> Any:
         flight = super().sent(url, now)

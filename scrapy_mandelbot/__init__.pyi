@@ -10,6 +10,7 @@ from .console import site_rules as site_rules
 from .console import why_idle as why_idle
 from .downloadermiddlewares.pause import PauseMiddleware as PauseMiddleware
 from .downloadermiddlewares.robotstxt import RobotsTxtMiddleware as RobotsTxtMiddleware
+from .downloadermiddlewares.site_budget import BudgetReachedError as BudgetReachedError
 from .fetching.robot_parser import MandelbotRobotParser as MandelbotRobotParser
 from .fleet.shared_scheduler import SharedJobScheduler as SharedJobScheduler
 from .job.job_scheduler import JobScheduler as JobScheduler

@@ -656,6 +656,22 @@ def test_seconds_of_pauses_that_agree_are_taken():
         assert config(MANDELBOT_PAUSE_OPTIONS=options).pause_first <= 30
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 10),
+        ({"DOWNLOAD_TIMEOUT": 2}, 2),
+        ({"DOWNLOAD_TIMEOUT": 180}, 10),
+        ({"DOWNLOAD_TIMEOUT": 0}, 10),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, 30),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, 2),
+    ],
+)
+def test_no_page_waits_longer_for_robots_txt_than_for_itself(settings, seconds):
+    """Unless the project says how long, as for slow sites."""
+    assert config(**settings).robots_timeout == seconds
+
+
 def test_a_limit_of_no_time_for_robots_txt_is_an_error():
     """No file would ever come in time."""
     with pytest.raises(SettingsError, match="a number of seconds above 0"):

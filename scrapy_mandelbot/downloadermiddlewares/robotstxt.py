@@ -87,6 +87,7 @@ class RobotsTxtMiddleware:
         if (
             dict.__contains__(request.headers, AUTHORIZATION)
             or "http_user" in meta
+            or "http_pass" in meta
             or self._has_credentials
         ):
             rules = self._crawl.fetchers.of(request).known(flight.site.name)

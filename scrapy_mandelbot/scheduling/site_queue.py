@@ -499,6 +499,7 @@ class SiteQueue:
         in_flight = self._in_flight
         finds_limits = in_flight.finds_limits
         first = self._at_first
+        fills_up = False
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
                 round_robin.let_one_in()
@@ -507,7 +508,9 @@ class SiteQueue:
                 if self.unloaded:
                     self._load(_LOADED)
                 elif not round_robin.look_again(self._crawl.now()):
-                    return None
+                    fills_up = self._fills_up()
+                    if not fills_up:
+                        return None
                 continue
             site = queue.site
             slot = queue.slot
@@ -523,10 +526,24 @@ class SiteQueue:
                 if self._has_enough_in_flight(site, slot):
                     round_robin.step_out(queue, until_an_end=True)
                     continue
-            if not site.has_answered and in_flight.unresponsive.are_enough():
+            may_go = site.has_answered or fills_up
+            if not may_go and in_flight.unresponsive.are_enough():
                 round_robin.keep_out(queue)
                 continue
             return queue
+
+    def _fills_up(self) -> bool:
+        """Let a site that never answered have a place that no other site needs now.
+
+        Returns whether there are such a site and such a place.
+        """
+        in_flight = self._in_flight
+        if not self._round_robin.kept_out:
+            return False
+        if not in_flight.unresponsive.may_fill_up(len(in_flight)):
+            return False
+        self._round_robin.let_one_in()
+        return True
 
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
         """Return whether a slot transfers no more, or a site bears no more."""

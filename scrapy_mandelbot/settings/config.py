@@ -204,7 +204,9 @@ class Config:
             SettingsError: for the first invalid value; the message says what the
                 setting takes.
         """
-        config = cls(**{name: _read(settings, one) for name, one in _SETTINGS.items()})
+        values = {name: _read(settings, one) for name, one in _SETTINGS.items()}
+        values["robots_timeout"] = _robots_timeout(settings)
+        config = cls(**values)
         _check_pauses(settings)
         if config.enabled:
             _check_names(settings)
@@ -363,6 +365,20 @@ def check_settings(settings: BaseSettings) -> bool:
     if is_enabled:
         _check_names(settings)
     return is_enabled
+
+
+def _robots_timeout(settings: BaseSettings) -> float:
+    """Return the seconds for a robots.txt: no page waits longer for it than for a page.
+
+    MANDELBOT_LIMITS decides; without its key, the shorter of the default and
+    DOWNLOAD_TIMEOUT does.
+    """
+    seconds = float(read_setting(settings, "robots_timeout"))
+    _, priority = _value(settings, _SETTINGS["robots_timeout"])
+    if priority:
+        return seconds
+    of_pages = settings.getfloat("DOWNLOAD_TIMEOUT")
+    return min(seconds, of_pages or seconds)
 
 
 def _check_names(settings: BaseSettings) -> None:

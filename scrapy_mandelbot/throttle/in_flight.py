@@ -73,9 +73,13 @@ _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
 
 class Unresponsive(dict["Flight[Site]", None]):
-    """Requests handed out to sites that have never answered, the oldest first.
+    """Requests on their way to sites that have never answered, the oldest first.
 
-    While sites hang, these requests hold at most half of the places of the downloader.
+    While sites hang, these requests hold at most half of the places of the downloader:
+    a page and the robots.txt that it waits for hold one each. The other half is for the
+    sites that answer. Places that these leave free are not left empty: the unresponsive
+    ones may have them, but for as many as those in use by sites that answer, and one
+    more.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class Unresponsive(dict["Flight[Site]", None]):
         drop_if_lost: Callable[[Flight[Site]], bool],
     ) -> None:
         super().__init__()
+        self._places = places or inf
         self._most = max(1, places // 2) if places else inf
         self._now = now
         self._drop_if_lost = drop_if_lost
@@ -102,6 +107,7 @@ class Unresponsive(dict["Flight[Site]", None]):
         Of sites that never answered no one knows which of them share an address.
         """
         self._most = min(self._most, most or inf)
+        self._places = self._most
         self._hung_at = inf
 
     def are_enough(self) -> bool:
@@ -120,6 +126,15 @@ class Unresponsive(dict["Flight[Site]", None]):
             for flight in list(self):
                 self._drop_if_lost(flight)
         return now < self._hung_at + _HUNG_LATELY
+
+    def may_fill_up(self, in_flight: int) -> bool:
+        """Return whether one more may be handed out although they are enough.
+
+        Call it when no site that answers has a request to hand out. `in_flight`: the
+        number of all requests in flight.
+        """
+        answering = in_flight - len(self)
+        return len(self) < self._places - 2 * answering - 1
 
 
 class _SlotLimits(dict[str, float]):
@@ -271,6 +286,8 @@ class InFlight:
         """Note a request on its way, which need not be from the queue."""
         flight = Flight(request, site, tick=site.ticks)
         self.flights[request] = flight
+        if not site.has_answered:
+            self.unresponsive[flight] = None
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -437,6 +454,7 @@ class InFlight:
         """Remove a request that has its answer, or never gets one."""
         self.flights.pop(flight.request, None)
         if not flight.is_from_queue:
+            self.unresponsive.pop(flight, None)
             return
         slot = flight.slot
         flights = self._in_slots.get(slot)

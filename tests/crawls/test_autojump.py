@@ -92,11 +92,14 @@ OF = {"/page": "answers", "/more": "more", "/robots.txt": "robots"}
     ("process", "options"),
     [
         ("AsyncCrawlerProcess", {}),
-        (
+        pytest.param(
             "CrawlerProcess",
             {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+            marks=pytest.mark.thorough,
         ),
-        ("CrawlerProcess", {"TWISTED_REACTOR": None}),
+        pytest.param(
+            "CrawlerProcess", {"TWISTED_REACTOR": None}, marks=pytest.mark.thorough
+        ),
         pytest.param(
             "AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, marks=NO_REACTOR
         ),

@@ -174,7 +174,15 @@ async def test_nothing_is_measured_where_the_project_decides(webs, settings):
 
 
 @ensureDeferred
-@pytest.mark.parametrize("limit", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        1,
+        pytest.param(2, marks=pytest.mark.thorough),
+        pytest.param(4, marks=pytest.mark.thorough),
+        8,
+    ],
+)
 @pytest.mark.parametrize("concurrency", ["fixed", "measured"])
 async def test_a_site_has_no_more_requests_at_once_than_the_setting_permits(
     webs, limit, concurrency

@@ -86,6 +86,26 @@ async def test_robots_txt_is_asked_with_the_credentials_of_the_page(
     assert asked(web, "/robots.txt") == [ONE]
 
 
+class PasswordSpider(PagesSpider):
+    """Asks for each page without credentials, then with a password and no user."""
+
+    async def start(self):
+        for number, meta in enumerate(({}, {"http_pass": "secret"})):
+            for path in ("/no", "/page/0", "/page/1", "/page/2"):
+                yield scrapy.Request(f"{self.web_url}{path}?{number}", meta=dict(meta))
+
+
+@ensureDeferred
+async def test_a_password_without_a_user_is_credentials(webs):
+    """For Scrapy it is; the rules of those who do not log in are others."""
+    password = basic_auth_header("", "secret").decode()
+    web = closed_site(webs, by_credentials={"": RULES, password: OTHER_RULES})
+    await crawl(PasswordSpider, web_url=web.url)
+    assert asked(web, "/robots.txt") == [None, password]
+    assert asked(web, "/no") == [password]
+    assert asked(web, "/page/1") == [None]
+
+
 @ensureDeferred
 async def test_each_of_several_credentials_has_its_own_rules(webs):
     """Those without any have the rules of those who are not logged in."""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from crawling import LinksSpider, ensureDeferred
@@ -26,16 +27,28 @@ from webs import Answer, site
 HOSTILE = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
 PAGES = 150
 ALONE = "another healthy site"
+LONG = 0.05  # seconds of a turn that no input decides about
+
+
+class Beside(NamedTuple):
+    """What a crawl of a healthy site was like."""
+
+    gap: float
+    """The longest time without a page, in seconds."""
+    took: float
+    pages: int
+    turns: int
+    """Of the loop, in the longest gap."""
+    longest: float
+    """Seconds of the longest turn."""
 
 
 @cache
-def crawl(name: str) -> tuple[float, float, int, int]:
-    """Return the longest gap of the healthy site, when it ends, how many pages came of
-    it, and the turns of the loop in the longest gap.
-    """
-    run = [sys.executable, HOSTILE, "attack", name, str(PAGES)]
-    gap, took, _, _, pages, turns = json.loads(subprocess.check_output(run))
-    return gap, took, pages, turns
+def crawl(name: str, package: str = "with") -> Beside:
+    """Crawl a healthy site beside another one."""
+    run = [sys.executable, HOSTILE, "attack", name, str(PAGES), package]
+    gap, took, _, _, *counted = json.loads(subprocess.check_output(run))
+    return Beside(gap, took, *counted)
 
 
 def kinds() -> list[str]:
@@ -59,21 +72,27 @@ def kinds() -> list[str]:
     ],
 )
 def test_no_file_stops_another_site(name):
-    gap, took, pages, turns = crawl(name)
-    alone_gap, alone, _, alone_turns = crawl(ALONE)
-    assert pages == PAGES
-    assert turns <= 1.2 * alone_turns
-    assert gap <= 1.3 * alone_gap
-    assert took <= 1.2 * alone
+    found = crawl(name)
+    alone = crawl(ALONE)
+    assert found.pages == PAGES
+    assert found.turns <= 1.2 * alone.turns
+    assert found.gap <= 1.3 * alone.gap
+    assert found.took <= 1.2 * alone.took
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", kinds())
 def test_no_kind_of_hostile_site_stops_another(name):
-    """Its longest gap has 1.2 times the turns of the loop at the most."""
-    _, _, pages, turns = crawl(name)
-    assert pages == PAGES
-    assert turns <= 1.2 * crawl(ALONE)[3]
+    """Its longest gap has 1.2 times the turns of the loop at the most.
+
+    And none of these turns is long: what Scrapy does with headers and cookies takes as
+    long without the package.
+    """
+    found = crawl(name)
+    assert found.pages == PAGES
+    assert found.turns <= 1.2 * crawl(ALONE).turns
+    if found.longest > LONG:
+        assert found.longest <= 1.2 * crawl(name, "without").longest
 
 
 def test_there_are_thirty_kinds_of_hostile_sites():

@@ -137,6 +137,7 @@ class DiesInStart(Noting):
                 dies(self)
 
 
+@pytest.mark.usefixtures("loop_is_turned")
 @ensureDeferred
 async def test_what_start_yields_itself_is_sent_once_in_each_run(webs, folder):
     """No start request is lost. Of those that the job still has none comes twice, the

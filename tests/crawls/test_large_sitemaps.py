@@ -209,6 +209,7 @@ def count_receivers(
     return before
 
 
+@pytest.mark.usefixtures("loop_is_turned")
 @pytest.mark.parametrize(
     "path", ["/robots.txt", "/map.txt", "/.well-known/tdmrep.json"]
 )

@@ -665,3 +665,16 @@ async def test_it_closes_where_nothing_is(webs, tmp_path, idle):
     assert result.seconds < 10
     has_failed = result.crawler.spider is None  # Scrapy's commands exit with status 1
     assert has_failed == (idle == "fail")
+
+
+@pytest.mark.parametrize(
+    ("headers", "times"), [({}, 3), ({"cf-mitigated": "challenge"}, 1)]
+)
+@ensureDeferred
+async def test_a_project_may_have_bare_403s_tried_again(webs, headers, times):
+    """As without the package; what states a challenge gets the same each time."""
+    web = site(webs, 1)
+    web.pages["/page/0"] = Answer(b"no", 403, headers)
+    settings = {**IN_MEMORY, "RETRY_HTTP_CODES": [403], "RETRY_TIMES": 2}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/page/0"])
+    assert web.asked("/page/0") == times

@@ -244,3 +244,23 @@ async def test_a_download_that_ends_after_its_headers_is_truncated(crawler, limi
     with pytest.raises(TruncatedError) as raised:
         await limits.download(Request(REQUEST.url), 1_000, 10)
     assert raised.value.body == b""
+
+
+@pytest.mark.parametrize(("most", "body"), [(0, b""), (1, b"D"), (9, b"Disallow:")])
+@ensureDeferred
+async def test_as_much_of_a_truncated_body_is_kept_as_counts(
+    crawler, limits, most, body
+):
+    """Nothing if only the headers are wanted."""
+
+    async def download_async(request):
+        crawler.signals.send_catch_log(
+            bytes_received, request=request, data=b"Disallow: /", dont_log=StopDownload
+        )
+        request.meta["download_latency"] = 0.1
+        raise TimeoutError
+
+    crawler.engine.download_async = download_async
+    with pytest.raises(TruncatedError) as raised:
+        await limits.download(Request(REQUEST.url), most, 10, is_watched=True)
+    assert raised.value.body == body

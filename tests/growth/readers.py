@@ -16,7 +16,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers import unpack
+from mandelbot.answers import meaning_of, terms_of, unpack
 from mandelbot.preferences.in_pages import page_usage
 from mandelbot.preferences.statements import read_content_usage
 from mandelbot.preferences.tdmrep import TdmFile
@@ -25,12 +25,19 @@ from mandelbot.tags import robot_tags
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Headers, HtmlResponse, Response
 from scrapy.settings import Settings
 
 from growth import numbered, repeated
+from scrapy_mandelbot.downloadermiddlewares.pause import note_quota
 from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.downloadermiddlewares.signing import SigningMiddleware
+from scrapy_mandelbot.fetching.download_limits import (
+    Download,
+    DownloadLimits,
+    _has_all,
+    codings_of,
+)
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading
 from scrapy_mandelbot.spidermiddlewares.robot_tags import nofollow_links
@@ -158,11 +165,89 @@ def page(body: bytes) -> HtmlResponse:
     return HtmlResponse("https://example.com/", body=body, encoding="utf-8")
 
 
+def refusal(name: str) -> Callable[[bytes], object]:
+    """Return what reads a refusal with so long a header."""
+
+    def read(value: bytes) -> object:
+        return meaning_of(503, Headers({name: value}), {503}, 1e9)
+
+    return read
+
+
+def terms(name: str) -> Callable[[bytes], object]:
+    """Return what reads the terms of a page that has lines of a header."""
+
+    def read(value: bytes) -> object:
+        return terms_of(402, Headers({name: value.split(b"\n")}))
+
+    return read
+
+
+def quota(value: bytes) -> object:
+    """Note the quota of a good page."""
+    site = SimpleNamespace(
+        name="example.com",
+        pacer=SimpleNamespace(note_quota=lambda *_: None),
+        recheck=lambda: None,
+    )
+    crawl = SimpleNamespace(
+        now=lambda: 1e9,
+        config=SimpleNamespace(quota_longest=60.0),
+        throttle=SimpleNamespace(sites=SimpleNamespace(note_trouble=lambda _: None)),
+    )
+    flight = SimpleNamespace(site=site)
+    response = Response("https://example.com", headers={"RateLimit": value})
+    return note_quota(crawl, flight, response)  # type: ignore[arg-type]
+
+
+class Signing(SigningMiddleware):
+    """Reads headers of a response, without a crawl."""
+
+    def __init__(self) -> None:
+        self._schemes = {"https"}
+        self._now = lambda: 1e9
+        self._has_warned_of_clocks = True
+        self._signer = SimpleNamespace(keyid="a key")  # type: ignore[assignment]
+
+    def wanted(self, value: bytes) -> object:
+        """Read which signature a response requests."""
+        request = Request("https://example.com")
+        response = Response(request.url, headers={"Accept-Signature": value})
+        return self._wanted_by(request, response)
+
+    def compare(self, name: str, value: bytes) -> object:
+        """Compare the clocks by a header of a response."""
+        request = Request("https://example.com")
+        response = Response(request.url, headers={name: value})
+        return self._compare_clocks(request, response, 0)
+
+
+def length(value: bytes) -> object:
+    """Read how long a robots.txt will be."""
+    download = Download(ROBOTS_BYTES, 10.0, 0.0)
+    download.headers = Headers({"Content-Length": value})
+    return _has_all(download)
+
+
 DOWNLOADS = "scrapy_mandelbot/fetching/download_limits.py:"
 CODINGS = "mandelbot/answers/content_codings.py:"
 UNPACKING = "mandelbot/sitemaps/unpacking.py:"
 ENTRY = b"<url><loc>https://example.com/%d</loc></url>"
 HEAD_BYTES = 262_144
+
+MEANING = "mandelbot/answers/meaning.py:"
+PAUSES = "scrapy_mandelbot/downloadermiddlewares/pause.py:"
+SIGNING = "scrapy_mandelbot/downloadermiddlewares/signing.py:SigningMiddleware."
+DATES = {
+    "digits": repeated(b"9"),
+    "a date and words": repeated(b"x ", b"Sun, 06 Nov 1994 08:50:37 "),
+    "commas": repeated(b","),
+}
+POLICIES = {
+    "policies": repeated(b'"a";r=9;t=1,'),
+    "parameters": repeated(b";a", b'"a";r=9;t=1'),
+    "a list": repeated(b"1 ", b'"a";r=9;t=1;l=('),
+}
 
 READERS = (
     Reader(
@@ -273,6 +358,94 @@ READERS = (
         52_428_800,
     ),
     Reader(
+        "a Retry-After", refusal("Retry-After"), DATES, (MEANING + "meaning_of",), 100
+    ),
+    Reader("a RateLimit of a refusal", refusal("RateLimit"), POLICIES, (), 1_000),
+    Reader(
+        "a RateLimit-Reset of a refusal", refusal("RateLimit-Reset"), DATES, (), 100
+    ),
+    Reader(
+        "the quota of a page",
+        quota,
+        POLICIES,
+        (PAUSES + "note_quota",),
+        1_000,
+        size=256,
+    ),
+    Reader(
+        "terms in Link headers",
+        terms("Link"),
+        {
+            "links": repeated(b"</l>;rel=license,"),
+            "lines": repeated(b"</l>;rel=license\n"),
+            "parameters": repeated(b";a", b"</l>"),
+        },
+        (MEANING + "terms_of",),
+        409_600,  # 100 headers of 4,096 characters
+    ),
+    Reader(
+        "the price of a page",
+        terms("Crawler-Price"),
+        {"digits": repeated(b"9"), "lines": repeated(b"USD 1\n")},
+        (),
+        409_600,
+    ),
+    Reader(
+        "an Accept-Signature",
+        Signing().wanted,
+        {
+            "members": numbered(b'a%d=("@authority");tag="b", '),
+            "components": repeated(b'"@path" ', b"a=("),
+        },
+        (SIGNING + "_wanted_by",),
+        1_000,
+        size=256,
+    ),
+    Reader(
+        "the Date of a response",
+        partial(Signing().compare, "Date"),
+        DATES,
+        (SIGNING + "_compare_clocks",),
+        100,
+    ),
+    Reader("the Age of a response", partial(Signing().compare, "Age"), DATES, (), 9),
+    Reader(
+        "content codings",
+        lambda value: codings_of(Headers({"Content-Encoding": value})),
+        {"codings": repeated(b"gzip, "), "a name": repeated(b"a")},
+        (DOWNLOADS + "codings_of",),
+        65_536,  # what a download handler takes of headers
+    ),
+    Reader(
+        "a Content-Length",
+        length,
+        {"digits": repeated(b"9")},
+        (DOWNLOADS + "_has_all",),
+        20,
+    ),
+    Reader(
+        "an X-Robots-Tag header",
+        lambda value: robot_tags([("X-Robots-Tag", value)], b"", "bot"),
+        {
+            "directives": repeated(b"noindex,"),
+            "agents": numbered(b"a%d:"),
+            "dates": repeated(b"unavailable_after: Tue, 25 Jun 2027,"),
+        },
+        (),
+        16_384,
+        size=4_096,
+    ),
+    Reader(
+        "usage headers of a page",
+        lambda value: page_usage(
+            [("Content-Usage", one) for one in value.split(b"\n")], b"", "bot"
+        ),
+        {"lines": numbered(b"train-ai=n, a%d=y\n")},
+        (),
+        409_600,
+        size=1_024,
+    ),
+    Reader(
         "robot tags of a page",
         lambda body: robot_tags([], body, "bot"),
         {"metas": repeated(b"<meta name=robots content=noindex>", b"<head>")},
@@ -360,10 +533,21 @@ NOT_DRIVEN = {
     "scrapy_mandelbot/fetching/fetcher.py": _HANDS_ON,
     "scrapy_mandelbot/fetching/requesting.py": _HANDS_ON,
     "scrapy_mandelbot/fetching/robot_parser.py": _HANDS_ON,
-    DOWNLOADS + "Download.body_of": "looks at the length of a body that is in memory",
-    "scrapy_mandelbot/downloadermiddlewares/signing.py:SigningMiddleware._wanted_by": (
-        "1,000 bytes at most (_MOST_REQUESTED)"
+    PAUSES + "PauseMiddleware": _HANDS_ON,
+    DOWNLOADS + "DownloadLimits.response_downloaded": _HANDS_ON,
+    "scrapy_mandelbot/fetching/request_agents.py:default_header": (
+        "the project's settings"
     ),
+    "scrapy_mandelbot/spidermiddlewares/robot_tags.py:_may_state_terms": (
+        "whether there is a header"
+    ),
+    "scrapy_mandelbot/store/contract.py:CachedRobots.conditions": (
+        "two headers that are sent, as they came"
+    ),
+    "scrapy_mandelbot/throttle/health_check.py:HealthCheck._request_to": (
+        "headers of the project's own request"
+    ),
+    DOWNLOADS + "Download.body_of": "looks at the length of a body that is in memory",
     "scrapy_mandelbot/downloadermiddlewares/refusals.py:Refusals._decoded": (
         "for the project's function in MANDELBOT_REFUSAL: what its spider would get"
     ),

@@ -10,6 +10,7 @@ import ast
 from functools import cache
 
 import pytest
+from mandelbot.tags import robot_tags
 from support.package_source import PACKAGES
 
 from growth.counting import cost_of
@@ -30,7 +31,9 @@ DECODES = {
 PARSES = {"RobotsTxt", "TdmFile", "http_sf", "Protego", "parser"}
 """What has a ``parse`` that does."""
 RESPONSES = {"response", "packed", "download", "error", "fetched", "found", "answer"}
-"""Whose ``body`` or ``text`` comes from outside."""
+"""Whose ``body``, ``text`` or ``headers`` come from outside."""
+LOOKS_UP = {"get", "getlist", "items"}
+"""Methods of ``headers``, which are as much a site's as the body."""
 LINEAR = 4.4  # times as much for an input four times as long
 FLAT = 1.2  # of the memory for what is cut or read in turns, and of a turn
 STEP = 5_000  # bytecodes, and
@@ -43,7 +46,9 @@ def name_of(node):
 
 def reads(node):
     """Tell whether a node unpacks, decodes or parses bytes from outside."""
-    if isinstance(node, ast.Attribute) and node.attr in {"body", "text"}:
+    if isinstance(node, ast.Attribute) and node.attr in LOOKS_UP:
+        return isinstance(node.value, ast.Name) and node.value.id == "headers"
+    if isinstance(node, ast.Attribute) and node.attr in {"body", "text", "headers"}:
         return isinstance(node.ctx, ast.Load) and name_of(node.value) in RESPONSES
     if isinstance(node, ast.Attribute) and node.attr == "parse":
         return name_of(node.value) in PARSES
@@ -104,6 +109,8 @@ def test_what_is_known_is_there():
         "class A:\n    def f(self, body): return zlib.decompressobj().decompress(body)",
         "def f(value): return http_sf.parse(value)",
         "def f(crawler): return HttpCompressionMiddleware",
+        "def f(response): return response.headers",
+        "def f(headers): return headers.getlist('Link')",
     ],
 )
 def test_a_new_function_that_reads_is_seen(source):
@@ -148,3 +155,15 @@ def test_a_reader_that_unpacks_all_is_seen():
         for size in (1_000_000, 4_000_000)
     )
     assert large.memory > FLAT * small.memory + BYTES
+
+
+def test_of_many_meta_tags_only_those_that_are_read_cost():
+    """A page of 8,000 takes little more than one of 1,000: 100 are read."""
+    few, many = (
+        cost_of(
+            lambda body: robot_tags([], body, "bot"),
+            b"<head>" + b"<meta name=robots content=noai>" * number,
+        )
+        for number in (1_000, 8_000)
+    )
+    assert many.bytecodes <= FLAT * few.bytecodes + STEP

@@ -80,6 +80,7 @@ NO_LIMITS = {
     "mandelbot.preferences.in_pages._names": "agents are the project's",
     "mandelbot.tags.head._MOST_ESCAPED": "what a reference can be",
     "mandelbot.tags.head._MOST_SPACE": "what a tag can be",
+    "mandelbot.tags.head._MOST_MENTIONS": "more tags than METAS_LIMIT are not read",
 }
 LIKE_A_LIMIT = re.compile(r"MOST|LONGEST|LIMIT|DEEPEST|REMEMBERED|KEPT")
 

@@ -53,6 +53,21 @@ def test_who_asks_for_nothing_is_not_held():
     assert str(pace) == "no pace"
 
 
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ("Disallow:\n", 0.0),
+        ("Crawl-delay: 0.5\n", 0.5),
+        ("Crawl-delay: 200\n", 200.0),  # more than is waited
+        ("Robot-version: 2.0\nRequest-rate: 1/30\nCrawl-delay: 5\n", 30.0),
+    ],
+)
+def test_what_a_file_asks_for_is_known_whatever_is_obeyed(body, asked):
+    """The report compares it with the time between requests."""
+    robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode(), dialect="extended2")
+    assert pace_of_file(robots, "Mandelbot", PacePolicy()).asked == asked
+
+
 def test_the_first_request_is_due_at_once():
     """A delay is between two requests."""
     assert CrawlDelayTimer(of_file("Crawl-delay: 5\n")).due(MIDNIGHT) == MIDNIGHT

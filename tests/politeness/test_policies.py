@@ -272,15 +272,15 @@ def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypat
 
 
 def test_hosts_that_hang_leave_half_of_the_places_to_those_that_answer(monkeypatch):
-    """Half of the pages come a fifth sooner; the last hosts are met later for it."""
+    """Half of the pages come in 57 % of the time, and the crawl ends as it would."""
     name = "300 of 400 hosts hang"
     monkeypatch.setattr(in_flight.Unresponsive, "are_enough", lambda _: False)
     without = results(SCENARIOS[name], "ours", FEW)
     monkeypatch.undo()
     for one, other in zip(crawled(name, FEW), without, strict=True):
         assert one.got == other.got == one.gettable
-        assert one.half_at < 0.82 * other.half_at
-        assert one.ended < 1.5 * other.ended
+        assert one.half_at < 0.6 * other.half_at
+        assert one.ended <= 1.05 * other.ended
 
 
 @pytest.mark.parametrize("name", ["down, names the time", "100 per 60 s, named"])

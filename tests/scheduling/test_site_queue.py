@@ -11,6 +11,7 @@ from crawling import ensureDeferred
 from mandelbot.answers.outcome import Failure
 from queueing import URLS, drain, fill, open_scheduler, refuse
 from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
@@ -214,29 +215,31 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
     clock.turn(10)
     for request in first:
         end(request)
+    throttle.sites.of("https://good.example").has_answered = True
     asked = hand_out_all(crawler, scheduler)
     assert [request.url[8:13] for request in asked] == [
         "new08",
         "new09",
         "new10",
         "new11",
-    ]
-    good = Crawl.of(crawler).sites["https://good.example"]
-    good.has_answered = True
-    throttle.update(good)
-    assert [request.url[8:12] for request in hand_out_all(crawler, scheduler)] == 3 * [
-        "good"
-    ]
+        "good.",
+        "good.",
+        "good.",
+    ], "and one place more stays free for good.example"
     end(asked[0], answered=True)
     (one,) = hand_out_all(crawler, scheduler)
     assert one.url == "https://new12.example/"
+    for request in asked[4:]:
+        end(request, answered=True)
+    more = hand_out_all(crawler, scheduler)
+    assert [request.url[8:13] for request in more] == ["new13", "new14", "new15"], (
+        "no site that answers needs the other half: one place is kept for it"
+    )
     clock.turn(120)
-    for request in [*asked[1:], one]:
+    for request in [*asked[1:4], one, *more]:
         end(request, answered=True)
     clock.turn(120)
-    assert len(hand_out_all(crawler, scheduler)) == 5, (
-        "all that are left in 5 places: none hangs"
-    )
+    assert len(hand_out_all(crawler, scheduler)) == 4, "all that are left: none hangs"
 
 
 @ensureDeferred
@@ -318,7 +321,7 @@ async def test_no_site_waits_for_what_was_swallowed_of_others(make_crawler, cloc
     assert len(hand_out_all(crawler, scheduler)) == 4
     crawler.engine.downloader.active.clear()
     clock.turn(10)
-    assert len(hand_out_all(crawler, scheduler)) == 2, "as many as if these had hung"
+    assert len(hand_out_all(crawler, scheduler)) == 3, "as many as if these had hung"
 
 
 @ensureDeferred
@@ -525,3 +528,22 @@ async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
         found.append((pushed, calls_of(scheduler.next_request)))
     for few, many in zip(*found, strict=True):
         assert many < 1.1 * few  # a collection of garbage in between calls some
+
+
+@ensureDeferred
+async def test_the_robots_txt_of_a_site_that_never_answered_holds_a_place(make_crawler):
+    """As the page does that waits for it: hosts that hang would hold all places."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=8)
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
+    fill(scheduler, "https://new.example/")
+    hand_out_all(crawler, scheduler)
+    robots = Request(
+        "https://new.example/robots.txt",
+        callback=NO_CALLBACK,
+        meta={"dont_pause": True},
+    )
+    flight = throttle.flight_of(robots)
+    assert len(throttle.in_flight.unresponsive) == 2
+    throttle.release(flight)
+    assert len(throttle.in_flight.unresponsive) == 1

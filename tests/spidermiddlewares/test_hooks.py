@@ -9,7 +9,10 @@ import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from mandelbot import OutcomeKind, RobotsTxt
 from scrapy.exceptions import CloseSpider
+from scrapy.utils.test import get_crawler
 from webs import Answer, Closed, html
+
+from scrapy_mandelbot.spidermiddlewares.hooks import SpiderHooks
 
 
 def site(webs):
@@ -124,6 +127,36 @@ async def test_a_last_hook_that_raises_or_hangs_does_not_harm_the_end(
     for result in (raising, hanging):
         assert result.stats["finish_reason"] == "finished"
         assert result.logged("OK: Finished after ")
+
+
+@ensureDeferred
+async def test_a_last_hook_and_its_time_limit_may_end_in_any_order(caplog):
+    """The one that comes later changes nothing; before the end there is none."""
+    hooks = LastHook(get_crawler())
+    hooks.time_is_up()
+    for is_too_late in (True, False):
+        caplog.clear()
+        hooks.begin()
+        if is_too_late:
+            hooks.time_is_up()
+        await hooks.end()
+        hooks.time_is_up()
+        assert ("The hook crawl_ended took more than" in caplog.text) == is_too_late
+
+
+class LastHook(SpiderHooks):
+    """One that is ended, and stopped, by hand."""
+
+    def begin(self):
+        from twisted.internet.defer import Deferred
+
+        self._last = Deferred()
+
+    async def end(self):
+        await self._run_last(lambda verdict: None, "OK")
+
+    def time_is_up(self):
+        self._stop_waiting()
 
 
 @ensureDeferred

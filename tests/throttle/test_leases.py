@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from itertools import pairwise
 from math import inf
+from types import SimpleNamespace
 
 import pytest
 from mandelbot import RobotsTxt
@@ -400,3 +401,15 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     for each in claims, one, other:
         each.close()
     clock.assert_nothing_left()
+
+
+@pytest.mark.parametrize("are_lent", [True, False])
+def test_a_request_that_takes_no_lease_may_go_now(clock, are_lent):
+    """As one may where the store lends none."""
+    leases = Leases(None, Timers(clock, print), clock.now, lambda _: None)
+    leases.are_lent = are_lent
+    site = SimpleNamespace(
+        pause=SimpleNamespace(awaits_probe=not are_lent),
+        pacer=SimpleNamespace(is_needed=lambda _now: False),
+    )
+    assert leases.due(site, 12.5) == 12.5

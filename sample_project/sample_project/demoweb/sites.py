@@ -1,10 +1,10 @@
 """What the three sites of the demo web hold."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from sample_project.demoweb.server import Site
 
-ROBOTS = Path(__file__).with_name("robots")
+ROBOTS = files(__package__) / "robots"
 
 
 def demo_sites(outage):

@@ -137,7 +137,15 @@ def test_other_spellings_of_an_allowed_path_are_allowed(robots, tmp_path, url):
     assert (report["allowed"], report["resolved_url"]) == (True, None)
 
 
-@pytest.mark.parametrize("robot", FALLBACKS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "robot",
+    [
+        pytest.param(
+            robot, id=robot.name, marks=[pytest.mark.thorough] * (number % 4 > 0)
+        )
+        for number, robot in enumerate(FALLBACKS)
+    ],
+)
 def test_a_robot_obeys_the_group_that_its_operator_documents(robots, robot):
     """Before that for all, and after its own."""
     everyone = "User-agent: *\nDisallow: /b\n\n"

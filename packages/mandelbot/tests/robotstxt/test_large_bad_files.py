@@ -33,7 +33,7 @@ BODIES = [
         for text, _, _ in WRONG
     ),
 ]
-EVERY = 48
+EVERY = 96
 
 
 def large(text: str, encoding: str) -> bytes:

@@ -164,6 +164,7 @@ _LANDMARK = rb"""
 """
 # the beginning of a name, and an escape
 _ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"
+_MOST_MENTIONS = 2 * METAS_LIMIT  # tags; some only look as if they had a name
 _MOST_SPACE = 100  # before "<body"; more would only cost time
 
 
@@ -199,9 +200,11 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
 
     The head ends at ``<body>``, or where other markup follows ``</head>``, outside of
     comments and scripts. (A page with these in the value of an attribute, after a tag,
-    is misread.)
+    is misread.) Of more tags than are read, which one is the last decides nothing:
+    :data:`HEAD_LIMIT` then.
     """
     last = -1
+    mentions = 0
     shown_from = 0
     for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
         kind = found.lastgroup
@@ -209,6 +212,9 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
         if kind == "meta":
             if _may_name(found["meta"], patterns):
                 last = found.end()
+                mentions += 1
+                if mentions > _MOST_MENTIONS:
+                    return HEAD_LIMIT
         elif start < shown_from:
             continue
         elif kind == "hiding":
