@@ -413,7 +413,7 @@ class ConcurrencyLimit:
     # Deciding.
 
     def _judge(self, rate: float, most: int) -> None:
-        """Go on with the start, or with a trial."""
+        """Continue the start, or a trial."""
         if self.phase is Phase.STARTING:
             self._start(rate, most)
         else:
