@@ -373,7 +373,8 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
-        self._note_served(flight, now)
+        if self.concurrency is not ConcurrencyLimit.NONE:
+            self._note_served(flight, now)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
