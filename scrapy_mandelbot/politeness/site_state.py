@@ -373,8 +373,7 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
-        if self.concurrency is not ConcurrencyLimit.NONE:
-            self._note_served(flight, now)
+        self._note_served(flight, now)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
@@ -447,6 +446,8 @@ class Site:
     def _note_served(self, flight: Flight[Any], now: float) -> None:
         """Look whether more was served than the limit of its rate lets through."""
         limit = self.concurrency
+        if limit is ConcurrencyLimit.NONE:
+            return
         limit.served(flight.at_once)
         rate_control = self.pause.rate_control
         if not limit.is_guess or rate_control is None:
