@@ -6,7 +6,11 @@ visitor asks the site for a page four times a second meanwhile.
 healthy   answers each request after 30 ms
 workers   has four workers, each page takes one 60 ms, longer the more wait
 slots     serves six connections, and answers 503 to what is above (nginx limit_conn)
+nginx     the same by a real nginx in front of it (Debian: nginx-light)
 limit     bears ten requests a second and twenty more, and answers 429 to what is above
+
+Stock Scrapy, AutoThrottle as it comes and tuned (from 0.1 s on, a target of 4), the
+package as it comes, and with MANDELBOT_CONCURRENCY = "measured".
 
 Prints pages of those there are, refusals, pages a second, requests inside at once at
 the most, and a visitor's wait in milliseconds (median and 95th percentile). Seconds are
@@ -23,12 +27,19 @@ import argparse
 import asyncio
 import json
 import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 from time import monotonic
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from loopback import ADDON
 from loopback import SETTINGS as COMMON
+from nginx import IS_THERE, Nginx
 
 VARIANTS = {
     "stock": {},
@@ -52,13 +63,13 @@ import time
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-port, pages, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+site, pages, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 got = []
 
 
 class Pages(scrapy.Spider):
     name = "pages"
-    start_urls = [f"http://127.0.0.1:{port}/page/{number}" for number in range(pages)]
+    start_urls = [f"{site}/page/{number}" for number in range(pages)]
 
     def parse(self, response):
         got.append(time.monotonic())
@@ -170,14 +181,62 @@ class Limit(Site):
         return False
 
 
-SITES = {"healthy": Site, "workers": Workers, "slots": Slots, "limit": Limit}
+@dataclass
+class BehindNginx(Site):
+    """Refuses nothing by itself: nginx serves six connections."""
+
+    async def make_page(self) -> None:
+        await asyncio.sleep(0.1)
+
+
+SITES = {
+    "healthy": Site,
+    "workers": Workers,
+    "slots": Slots,
+    "nginx": BehindNginx,
+    "limit": Limit,
+}
+
+
+@asynccontextmanager
+async def served(site: Site) -> AsyncIterator[str]:
+    """Serve a site; yield its URL."""
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        if not isinstance(site, BehindNginx):
+            yield url
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            nginx = Nginx(Path(folder), connections=6, behind=url)
+            nginx.start()
+            try:
+                yield nginx.url
+            finally:
+                nginx.stop()
+                site.refused = nginx.statuses().count(503)
+    finally:
+        server.close()
 
 
 async def crawl(name: str, variant: str, pages: int, at_once: int) -> str:
     """Crawl a site in a process of its own; return a line of the table."""
     site = SITES[name]()
-    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    async with served(site) as url:
+        got, seconds = await crawl_site(site, url, variant, pages, at_once)
+    waits = sorted(site.waits)
+    rate = got / seconds if seconds else 0.0
+    return (
+        f"{name:8} {variant:20} {got:4}/{pages} {site.refused:7} {rate:7.1f}"
+        f" {site.most_inside:6} {1000 * waits[len(waits) // 2]:8.0f}"
+        f" {1000 * waits[int(len(waits) * 0.95)]:6.0f}"
+    )
+
+
+async def crawl_site(
+    site: Site, url: str, variant: str, pages: int, at_once: int
+) -> tuple[int, float]:
+    """Return how many pages came, and the seconds from the first to the last."""
     settings = {
         **SETTINGS,
         "CONCURRENT_REQUESTS": max(16, at_once),
@@ -189,7 +248,7 @@ async def crawl(name: str, variant: str, pages: int, at_once: int) -> str:
         sys.executable,
         "-c",
         CRAWL,
-        str(port),
+        url,
         str(pages),
         json.dumps(settings),
         stdout=asyncio.subprocess.PIPE,
@@ -203,14 +262,7 @@ async def crawl(name: str, variant: str, pages: int, at_once: int) -> str:
         process.kill()
         await process.wait()
     visitor.cancel()
-    server.close()
-    waits = sorted(site.waits)
-    rate = got / seconds if seconds else 0.0
-    return (
-        f"{name:8} {variant:20} {got:4}/{pages} {site.refused:7} {rate:7.1f}"
-        f" {site.most_inside:6} {1000 * waits[len(waits) // 2]:8.0f}"
-        f" {1000 * waits[int(len(waits) * 0.95)]:6.0f}"
-    )
+    return got, seconds
 
 
 def main() -> None:
@@ -223,6 +275,9 @@ def main() -> None:
         "site     settings             pages    refused pages/s inside  wait ms   95th"
     )
     for name in options.site or SITES:
+        if name == "nginx" and not IS_THERE:
+            print("nginx is not installed", flush=True)
+            continue
         for variant in VARIANTS:
             crawled = crawl(name, variant, options.pages, options.at_once)
             print(asyncio.run(crawled), flush=True)

@@ -10,6 +10,7 @@ VARIANT  stock: Scrapy obeying robots.txt
          package: ADDONS = {"scrapy_mandelbot.Addon": 500}
          annotate, obey: the same with MANDELBOT_PURPOSE and that MANDELBOT_USAGE
          watched, metrics: the same with MANDELBOT_REPORT, MANDELBOT_METRICS
+         measured: the same with MANDELBOT_CONCURRENCY
          stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site
          links: the same, each with twenty new links, and most of these wait in the end
@@ -77,6 +78,7 @@ VARIANTS = {
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
     "metrics": {**OURS, "MANDELBOT_METRICS": True},
+    "measured": {**OURS, "MANDELBOT_CONCURRENCY": "measured"},
 }
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,

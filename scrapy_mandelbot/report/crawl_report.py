@@ -21,6 +21,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.politeness.concurrency_limit import FIRST
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
@@ -169,6 +170,7 @@ class CrawlReport(CrawlExtension):
             reason=reason,
             waiting=waiting,
             is_finished=is_finished,
+            would_measure_at=self._would_measure_at(),
         )
         if account is None:
             return header
@@ -178,6 +180,19 @@ class CrawlReport(CrawlExtension):
             result=str(account.result(reason)),
             verdict=account.verdict(reason),
         )
+
+    def _would_measure_at(self) -> int:
+        """Return the requests in flight from which on sites would be measured.
+
+        0: they are measured, or could not be.
+        """
+        config = self._crawl.config
+        if config.concurrency == "measured" or not config.recovers:
+            return 0
+        if engine.has_delays(self._crawler):
+            return 0
+        most = self._crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        return min(FIRST, most) if most > 1 else 0
 
     def _write(self, header: ReportHeader) -> bool:
         try:
@@ -237,6 +252,10 @@ class ReportHeader(NamedTuple):
     """``OK``, ``INCOMPLETE``, ``FAILED``; empty: not known."""
     verdict: str = ""
     """How it ended, and what to do."""
+    would_measure_at: int = 0
+    """Requests in flight from which on MANDELBOT_CONCURRENCY = "measured" would have
+    measured a site; 0: it was set, or can do nothing in this project.
+    """
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
@@ -347,6 +366,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "retry_after": _plain(
             one.retry_after, ("asked", "longest", "kept", "broken", "soonest")
         ),
+        "in_flight": _in_flight(one, header),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
         "robots_answers": [
@@ -373,6 +393,37 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
         }
         for pause in one.pauses
     ]
+
+
+def _in_flight(one: SiteRecord, header: ReportHeader) -> dict[str, Any] | None:
+    by_load = one.by_load
+    if by_load is None:
+        return None
+    return {
+        "most": by_load.most,
+        "if_measured": _if_measured(by_load.most, header.would_measure_at),
+        "times": [
+            {
+                "least": group.least,
+                "most": group.most,
+                "answers": group.answers,
+                "time": _rounded(group.time),
+                "refused": group.refused,
+            }
+            for group in by_load
+        ],
+    }
+
+
+def _if_measured(most: int, would_measure_at: int) -> str | None:
+    """Return what MANDELBOT_CONCURRENCY = "measured" would have done at a site.
+
+    The numbers that its trials would have found are known only of a crawl that makes
+    them: ``benchmarks/without_trials.py``.
+    """
+    if not would_measure_at:
+        return None
+    return "trials" if most >= would_measure_at else "nothing"
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:

@@ -137,6 +137,7 @@ class Recorder:
         record = self.record.get(site.name) or self.record.of(site.name, now)
         is_robots_txt = urlparse_cached(request).path == "/robots.txt"
         gap = record.sent(now, is_robots_txt=is_robots_txt)
+        at_once = 0 if is_robots_txt else record.in_flight
         if gap is not None and self.on_gap is not None:
             self.on_gap(site.name, gap)
         response: Response | None = None
@@ -144,6 +145,7 @@ class Recorder:
             response = await download(request)
         finally:
             now = self._now()
+            record.in_flight -= 1
             record = self.record.get(site.name) or self.record.of(site.name, now)
             if response is None:
                 record.failed(now)
@@ -151,7 +153,7 @@ class Recorder:
                 rate = 0.0 if site.is_plain else _rate(site)
                 timed = request.meta.get("download_latency")
                 first_byte = timed if isinstance(timed, (int, float)) else None
-                record.answered(response.status, first_byte, now, rate)
+                record.answered(response.status, first_byte, now, rate, at_once)
         return response
 
 

@@ -102,6 +102,62 @@ class Timeline:
         del numbers[len(numbers) // 2 :]
 
 
+class LoadRecord:
+    """A site's answers by the requests in flight when their requests were sent.
+
+    The groups are 1, 2, 3 to 4, 5 to 8 requests, and so on. They show what was seen,
+    not why: pages that are slow may be those that are requested when many others are.
+    """
+
+    __slots__ = ("most", "numbers")
+
+    def __init__(self) -> None:
+        self.most = 0
+        """Requests in flight at once, at the most."""
+        self.numbers = array("d")
+        """Answers, their seconds to the first byte, and refusals, group by group."""
+
+    def add(self, at_once: int, seconds: float | None) -> None:
+        """Add an answer; `seconds`: None where the request was refused.
+
+        `at_once` counts its request, too.
+        """
+        place = 3 * (at_once - 1).bit_length()
+        numbers = self.numbers
+        while len(numbers) <= place:
+            numbers.extend((0.0, 0.0, 0.0))
+        if seconds is None:
+            numbers[place + 2] += 1.0
+        else:
+            numbers[place] += 1.0
+            numbers[place + 1] += seconds
+        self.most = max(self.most, at_once)
+
+    def __iter__(self) -> Iterator[LoadGroup]:
+        """Yield the groups that are not empty, those of the fewest requests first."""
+        for place in range(0, len(self.numbers), 3):
+            answers = int(self.numbers[place])
+            refused = int(self.numbers[place + 2])
+            if not answers and not refused:
+                continue
+            most = 2 ** (place // 3)
+            least = most // 2 + 1 if most > 1 else 1
+            mean = self.numbers[place + 1] / answers if answers else None
+            yield LoadGroup(least, min(most, self.most), answers, mean, refused)
+
+
+class LoadGroup(NamedTuple):
+    """The answers to requests that were sent with so many in flight."""
+
+    least: int
+    most: int
+    answers: int
+    time: float | None
+    """Mean seconds to the first byte; None: there are no answers."""
+    refused: int
+    """Requests that were refused, by 503 and the like; they are no answers here."""
+
+
 @dataclass(slots=True)
 class PauseRecord:
     """A pause of a site or section."""

@@ -15,9 +15,12 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from mandelbot.answers import PAUSE_STATUSES
+
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
+    LoadRecord,
     PauseRecord,
     RobotsRecord,
     RuleRecord,
@@ -149,6 +152,10 @@ class SiteRecord(Tally):
     first_timed: QuantileSketch | None = None
     timed: QuantileSketch | None = None
     """Seconds to the first byte, of the first answers and of all."""
+    in_flight = 0
+    """Requests on their way now, where requests are recorded."""
+    by_load: LoadRecord | None = None
+    """Its answers by the requests in flight."""
 
     def __init__(self, site: str, since: float) -> None:
         super().__init__()
@@ -396,6 +403,7 @@ class SiteRecord(Tally):
 
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
         """Record a request; return the seconds since the previous one, or None."""
+        self.in_flight += 1
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
         if self.retry_after is not None:
@@ -405,11 +413,17 @@ class SiteRecord(Tally):
         return self._note_gap(now)
 
     def answered(
-        self, status: int, first_byte: float | None, now: float, rate: float
+        self,
+        status: int,
+        first_byte: float | None,
+        now: float,
+        rate: float,
+        at_once: int = 0,
     ) -> None:
         """Record an answer.
 
-        `first_byte`: seconds, None: not timed; `rate`: see `Bucket`.
+        `first_byte`: seconds, None: not timed; `rate`: see `Bucket`; `at_once`: the
+        requests in flight when its own was sent, 0: not known.
         """
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
@@ -423,6 +437,10 @@ class SiteRecord(Tally):
         if first_byte is not None:
             self.timed = self.timed or QuantileSketch()
             self.timed.add(first_byte)
+        is_refused = status in PAUSE_STATUSES
+        if at_once and (first_byte is not None or is_refused):
+            self.by_load = self.by_load or LoadRecord()
+            self.by_load.add(at_once, None if is_refused else first_byte)
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers

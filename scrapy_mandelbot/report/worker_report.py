@@ -75,7 +75,7 @@ LEFT = frozenset((*_TALLY, *_NUMBERS, *_COUNTS, *_LISTS, *_PARTS, "ends"))
 """Fields of a site's record that a report has."""
 NOT_LEFT = frozenset(
     {"site", "number", "is_watched", "failures", "gaps", "timeline", "_last_sent"}
-    | {"first_seen", "first_errors", "first_timed", "timed"}
+    | {"first_seen", "first_errors", "first_timed", "timed", "in_flight", "by_load"}
 )
 """Fields of a site's record that need each request to be recorded, or are no count."""
 _NUMBER = (int, float)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from twisted.internet.defer import Deferred, gatherResults
@@ -17,6 +19,7 @@ MEASURED = {
     "CONCURRENT_REQUESTS": 16,
 }
 PAGES = 400
+FEW_PAGES = 250
 
 
 class Workers:
@@ -104,6 +107,16 @@ async def test_a_site_that_refuses_more_connections_gets_as_many_as_it_serves(we
 
 
 @ensureDeferred
+async def test_without_the_setting_the_report_shows_what_was_refused(webs, tmp_path):
+    """With how many requests in flight: it is the number that this site refuses."""
+    settings = {"MANDELBOT_CONCURRENCY": "fixed"}
+    load = await reported(webs, Connections(6), tmp_path / "report.json", **settings)
+    refused = {one["most"]: one["refused"] for one in load["times"]}
+    assert sum(refused.values()) >= 3
+    assert refused[1] == 0
+
+
+@ensureDeferred
 async def test_a_small_setting_is_measured_too(webs):
     workers = Workers(1)
     result = await crawled(webs, workers, CONCURRENT_REQUESTS_PER_DOMAIN=4)
@@ -120,9 +133,56 @@ async def test_a_job_measures_too(webs, tmp_path):
     assert max(workers.inside[-100:]) <= 4
 
 
+async def reported(webs, workers, path, **settings):
+    """Crawl with a report of each request; return what it says of the one site."""
+    settings = {"MANDELBOT_REPORT": str(path), **settings}
+    result = await crawled(webs, workers, **settings)
+    assert len(result.items) == PAGES
+    (site,) = json.loads(path.read_text())["sites"]
+    return site["in_flight"]
+
+
+@ensureDeferred
+async def test_without_the_setting_the_report_says_what_was_seen(webs, tmp_path):
+    """No trial was made, so no number is said to be enough."""
+    settings = {"MANDELBOT_CONCURRENCY": "fixed"}
+    load = await reported(webs, Workers(1), tmp_path / "report.json", **settings)
+    assert load["most"] == 16
+    assert load["if_measured"] == "trials"
+    alone = load["times"][0]
+    crowded = load["times"][-1]
+    assert (alone["least"], alone["answers"]) == (1, 1)
+    assert (crowded["least"], crowded["most"]) == (9, 16)
+    assert sum(one["answers"] for one in load["times"]) == PAGES
+    assert crowded["time"] > 8 * alone["time"]
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("settings", "if_measured"),
+    [
+        ({}, None),
+        ({"DOWNLOAD_DELAY": 0.001}, None),
+        ({"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}}, None),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 1}, None),
+        ({"CONCURRENT_REQUESTS": 4}, "nothing"),
+        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 4}, "trials"),
+    ],
+    ids=["on", "a delay", "no recovery", "one at once", "four in all", "four at once"],
+)
+async def test_the_report_says_what_the_setting_would_have_done(
+    webs, tmp_path, settings, if_measured
+):
+    """Nothing at a site that never had as many requests in flight as are measured."""
+    if settings:
+        settings = {"MANDELBOT_CONCURRENCY": "fixed", **settings}
+    load = await reported(webs, Workers(1_000), tmp_path / "report.json", **settings)
+    assert load["if_measured"] == if_measured
+
+
 @ensureDeferred
 async def test_two_sites_of_one_download_slot_share_what_the_project_allows(webs):
-    """Two ports of a host. Neither fills the slot, so neither is measured for long."""
+    """Two ports of a host. Neither fills the slot, so neither is measured."""
     crowded, healthy = Workers(1), Workers(1_000)
     urls = []
     for workers in (crowded, healthy):
@@ -133,6 +193,7 @@ async def test_two_sites_of_one_download_slot_share_what_the_project_allows(webs
     assert len(result.items) == 2 * PAGES
     assert max(crowded.inside) <= 16
     assert max(healthy.inside) <= 16
+    assert not result.logged("Limited http://")
 
 
 @ensureDeferred
@@ -162,15 +223,152 @@ async def test_two_crawls_with_one_store_are_never_worse_than_unmeasured(
     [
         {"MANDELBOT_CONCURRENCY": "fixed"},
         {"DOWNLOAD_DELAY": 0.001},
+        {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.001, "concurrency": 16}}},
+        {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
+        {"MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 0.001}},
         {"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
+        {"CONCURRENT_REQUESTS_PER_DOMAIN": 1},
     ],
-    ids=["fixed", "a delay of the project's", "no recovery"],
+    ids=[
+        "fixed",
+        "a delay",
+        "a delay of the slot",
+        "AutoThrottle",
+        "a crawl delay",
+        "no recovery",
+        "one at once",
+    ],
 )
 async def test_nothing_is_measured_where_the_project_decides(webs, settings):
     workers = Workers(1)
-    result = await crawled(webs, workers, **settings)
-    assert len(result.items) == PAGES
+    result = await crawled(webs, workers, pages=FEW_PAGES, **settings)
+    assert len(result.items) == FEW_PAGES
     assert "mandelbot/concurrency/lowered" not in result.stats
+    assert max(workers.inside) <= 16
+
+
+@ensureDeferred
+async def test_so_few_pages_are_enough_to_find_out_what_a_site_bears(webs):
+    """Or the tests above and below would show nothing."""
+    result = await crawled(webs, Workers(1), pages=FEW_PAGES)
+    assert result.stats["mandelbot/concurrency/lowered"] == 1
+
+
+class Delayed(LinksSpider):
+    download_delay = 0.001
+
+
+@ensureDeferred
+async def test_nothing_is_measured_with_a_delay_of_the_spider(webs):
+    result = await crawled(webs, Workers(1), Delayed, pages=FEW_PAGES)
+    assert len(result.items) == FEW_PAGES
+    assert "mandelbot/concurrency/lowered" not in result.stats
+
+
+class Paced(Workers):
+    """Asks for a delay in its robots.txt, or states what is left of a quota."""
+
+    def __init__(self, robots=b"", headers=None):
+        super().__init__(1)
+        self._robots = robots
+        self._headers = headers or {}
+
+    def __call__(self, path):
+        if path == "/robots.txt":
+            return Answer(self._robots)
+        answer = super().__call__(path)
+        answer.headers = self._headers
+        return answer
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    "site",
+    [
+        Paced(b"User-agent: *\nCrawl-delay: 1"),
+        Paced(headers={"RateLimit": '"default";r=0;t=1'}),
+    ],
+    ids=["Crawl-delay", "a quota"],
+)
+async def test_a_pace_that_the_site_asks_for_decides(webs, site):
+    """It has one request at a time then, and nothing is to be found out."""
+    result = await crawled(webs, site, pages=60, MANDELBOT_PACE="obey")
+    assert len(result.items) == 60
+    assert "mandelbot/concurrency/lowered" not in result.stats
+    assert max(site.inside[20:]) == 1
+
+
+# Sites that are bad.
+
+
+@ensureDeferred
+async def test_a_site_that_answers_at_once_loses_nothing(webs):
+    """The crawl itself is the slowest part then."""
+    hits = 0
+
+    def page(path):
+        nonlocal hits
+        if path == "/robots.txt":
+            return None
+        hits += 1
+        return Answer(b"<html>page</html>")
+
+    result = await crawled(webs, page)
+    assert len(result.items) == hits == PAGES
+
+
+@ensureDeferred
+@pytest.mark.parametrize("status", [404, 500, 503])
+async def test_a_site_of_errors_gets_no_more_requests_than_without_the_setting(
+    webs, status
+):
+    requests = []
+    for mode in ("fixed", "measured"):
+        hits = []
+
+        def error(path, hits=hits):
+            if path != "/robots.txt":
+                hits.append(path)
+                return Answer(b"error", status, delay=0.05)
+            return None
+
+        settings = {"MANDELBOT_CONCURRENCY": mode}
+        result = await crawled(webs, error, pages=100, **settings)
+        assert not result.items
+        assert result.stats["finish_reason"] == "finished"
+        requests.append(len(hits))
+    fixed, measured = requests
+    assert measured <= fixed
+
+
+class KeepingAtOne(Workers):
+    """Answers the more slowly the more requests there are."""
+
+    def __call__(self, path):
+        answer = super().__call__(path)
+        if answer is not None and self.inside[-1] > 1:
+            answer.delay += 0.1 * self.inside[-1]
+        return answer
+
+
+@ensureDeferred
+async def test_a_hostile_site_slows_no_other(webs):
+    """It gets one request at a time in the end; its neighbour all that it bears."""
+    hostile, healthy = KeepingAtOne(1_000), Workers(1_000)
+    urls = []
+    last = {}
+    for host, workers in (("127.0.0.1", hostile), ("127.0.0.2", healthy)):
+        web = webs(host)
+        web.refuse = workers
+        urls += [f"{web.url}/page/{number}" for number in range(PAGES)]
+        last[host] = web
+    settings = {**MEASURED, "CONCURRENT_REQUESTS": 32}
+    began = TIME.elapsed()
+    result = await crawl(LinksSpider, settings, start_urls=urls)
+    assert len(result.items) == 2 * PAGES
+    assert min(hostile.inside[-50:]) == 1
+    # 400 pages of 50 ms, sixteen at once, take 1.25 s
+    assert last["127.0.0.2"].hits[-1].at - began <= 4
 
 
 @ensureDeferred

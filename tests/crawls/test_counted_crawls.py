@@ -51,6 +51,21 @@ def test_a_crawl_of_sites_takes_all_their_pages():
     assert len(crawl("stock,site,5", "package,site,5")) == 2
 
 
+def test_a_site_of_three_pages_costs_no_call_more_where_requests_at_once_are_measured():
+    """And no byte: no object of the limit is made."""
+    few, many, measured_few, measured_many = (
+        functions
+        for functions, _ in crawl(
+            *("package,site,5,code", "package,site,25,code"),
+            *("measured,site,5,code", "measured,site,25,code"),
+        )
+    )
+    calls = sum(many.values()) - sum(few.values())
+    assert calls > 20 * 200
+    assert sum(measured_many.values()) - sum(measured_few.values()) == calls
+    assert not any("concurrency_limit" in name for name in measured_many)
+
+
 def test_the_way_of_a_503_ends_at_the_scheduler():
     """It is followed from the download handler to the queue, and no further."""
     (traced,) = crawl("package,refusal,1,trace")

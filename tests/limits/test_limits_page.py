@@ -29,7 +29,6 @@ NO_LIMITS = {
     ),
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
     "mandelbot.robotparser._MOST_BYTES": "that of a robots.txt, for one caller",
-    "politeness.concurrency_limit._LONGEST_REST": "of batches between two trials",
     "politeness.connection_limit._LONGEST": "times as long until one more is tried",
     "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
     "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",

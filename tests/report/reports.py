@@ -35,7 +35,7 @@ def a_record(sites: int = 6, **limits) -> CrawlRecord:
         one.pages += 50 + number
         for second in range(0, 300, 6):
             one.sent(NOW + second)
-            one.answered(200, 0.1 + second / 10_000, NOW + second + 0.2, 0.0)
+            one.answered(200, 0.1 + second / 10_000, NOW + second + 0.2, 0.0, 1)
         if number % 3 == 0:
             down(one, name, number)
         if number % 2 == 0:

@@ -144,6 +144,29 @@ def test_a_site_is_opened(opened):
     assert "given up" in one(browser, "#site .tables").text
 
 
+def facts_of_first(browser):
+    open_first(browser)
+    terms = [cell.text for cell in all_of(browser, "#site .facts dt")]
+    values = [cell.text for cell in all_of(browser, "#site .facts dd")]
+    return dict(zip(terms, values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("would_measure_at", "said"),
+    [
+        (0, ""),
+        (1, '; MANDELBOT_CONCURRENCY = "measured" would have tried whether fewer are'),
+        (8, '; MANDELBOT_CONCURRENCY = "measured" would have changed nothing'),
+    ],
+)
+def test_a_site_has_its_requests_in_flight(opened, would_measure_at, said):
+    """With the time of its answers, and what the setting would have done."""
+    report = a_report(would_measure_at=would_measure_at)
+    facts = facts_of_first(opened(report))
+    assert facts["Requests in flight"].startswith(f"1 at the most{said}")
+    assert facts["First byte, by these"].endswith(" with 1 (50 answers)")
+
+
 def test_sites_are_found_and_sorted(opened):
     """By name, by kind, by each column, a page at a time; and the count is said."""
     browser = opened(a_report(a_record(45)))

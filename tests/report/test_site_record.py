@@ -14,6 +14,7 @@ from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
+    LoadRecord,
     PauseRecord,
     RobotsRecord,
     SitemapsRecord,
@@ -435,3 +436,50 @@ def test_at_first_nothing_is_counted(record, but):
     }
     assert {name: value for name, value in numbers.items() if value} == but
     assert len(numbers) > len(but)
+
+
+# Times by the requests in flight.
+
+
+@pytest.mark.parametrize(
+    ("at_once", "group"), [(1, (1, 1)), (2, (2, 2)), (3, (3, 3)), (4, (3, 4))]
+)
+def test_an_answer_is_counted_by_the_requests_in_flight(at_once, group):
+    """Groups are 1, 2, 3 to 4, and so on; the last ends at the most that there were."""
+    times = LoadRecord()
+    times.add(at_once, 0.5)
+    assert [(one.least, one.most) for one in times] == [group]
+
+
+def test_the_times_of_a_group_are_averaged():
+    """A mean, as requests in flight are pages a second times it."""
+    times = LoadRecord()
+    times.add(1, 0.1)
+    for number in range(9, 17):
+        times.add(number, number / 10)
+    assert [tuple(one) for one in times] == [
+        (1, 1, 1, 0.1, 0),
+        (9, 16, 8, pytest.approx(1.25), 0),
+    ]
+
+
+def test_refusals_are_counted_apart_from_the_answers_of_their_load(record):
+    """They are fast, and show what a site refuses."""
+    for at_once in range(1, 7):
+        record.answered(200, 0.1, NOW, 0.0, at_once)
+    for at_once in range(7, 17):
+        record.answered(503, 0.001, NOW, 0.0, at_once)
+    record.answered(429, 0.001, NOW, 0.0, 8)
+    record.answered(500, 0.001, NOW, 0.0, 6)
+    assert [(one.most, one.answers, one.refused) for one in record.by_load] == [
+        *((1, 1, 0), (2, 1, 0), (4, 2, 0)),
+        *((8, 2, 3), (16, 0, 8)),
+    ]
+
+
+def test_a_site_of_three_pages_takes_no_group_more():
+    """Three numbers of eight bytes: crawls have many of them."""
+    times = LoadRecord()
+    for _ in range(3):
+        times.add(1, 0.1)
+    assert len(times.numbers) == 3

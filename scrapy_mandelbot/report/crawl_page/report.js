@@ -90,13 +90,30 @@
 
   const time = (moment) => (moment ? moment.slice(0, 19).replace("T", " ") : "");
 
+  const IF_MEASURED = {
+    nothing: "changed nothing",
+    trials: "tried whether fewer are enough",
+  };
+
+  const loadOf = ({ least, most, answers, time: mean, refused }) => {
+    const group = `with ${least === most ? most : `${least} to ${most}`}`;
+    if (!answers) return `${number(refused)} refused ${group}`;
+    const count = `${number(answers)} ${answers === 1 ? "answer" : "answers"}`;
+    return `${duration(mean)} ${group} (${count}${refused ? `, ${number(refused)} refused` : ""})`;
+  };
+
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
-    const { concurrency, pace, gaps, answers, retry_after: asked } = details;
+    const { concurrency, pace, gaps, answers, in_flight: load, retry_after: asked } = details;
     yield ["Crawl delay", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
     if (concurrency) {
       const { bound, most, times_as_long: times } = concurrency;
       yield ["Requests at once", `${bound} of ${most}: ${times ? `with more, an answer took ${times} times as long` : "it refuses more"}`];
+    }
+    if (load) {
+      const ifMeasured = IF_MEASURED[load.if_measured];
+      yield ["Requests in flight", `${number(load.most)} at the most${ifMeasured ? `; MANDELBOT_CONCURRENCY = "measured" would have ${ifMeasured}` : ""}`];
+      yield ["First byte, by these", `mean ${load.times.map(loadOf).join(", ")}`];
     }
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
     if (details.turns) yield ["Waits for a delay", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
