@@ -52,6 +52,7 @@ _LONG = 4  # batches that are looked at together while the limit rests
 # Batches to compare, times what they vary: a comparison errs by a quarter then.
 _NOISE = 32.0
 _FADING = 0.97  # of what batches vary, with each one
+_ASLEEP = 3_600.0  # seconds that no batch takes: the machine slept meanwhile
 _STARTING_SHARE = 0.25  # of its share that a doubled number brings while it starts
 _STARTED_WELL = 0.6  # of it, with which half as many are not tried
 _MORE_SHARE = (
@@ -278,7 +279,7 @@ class ConcurrencyLimit:
         self, measurement: _Batches, answers: int, now: float, most: int
     ) -> None:
         """Begin with a batch, or end it; judge, if it is the last one."""
-        if measurement.began < 0.0:
+        if measurement.began < 0.0 or now - measurement.began > _ASLEEP:
             measurement.begin(answers, now)
             return
         difference = measurement.next_batch(answers, now)
