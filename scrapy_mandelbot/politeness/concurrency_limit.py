@@ -11,8 +11,9 @@ crawl and for the visitors behind it in the queue.
 
 - *Starting.* A site begins with :data:`FIRST` requests at once, and the number doubles
   each round trip while twice as many bring noticeably more pages a second: slow start,
-  left as soon as the delivery rate says so. If the project's number is reached without
-  that growth, or is the first one, fewer are tried once.
+  left as soon as the delivery rate says so. It becomes four times as many if all of the
+  first answers came together, as none of them waited for another. If the project's
+  number is reached without that growth, or is the first one, fewer are tried once.
 - *Trying more* is worth it if the double brings at least half of its share: 1.41 times
   the pages. *Trying fewer* succeeds if the greater number brings less than a fifth of
   its share: 1.15 times the pages, twice. In doubt the greater number wins, as the
@@ -35,7 +36,7 @@ utility); draft-illyes-webbotauth-cbcp-00, which asks crawlers to heed response 
 from __future__ import annotations
 
 from enum import Enum
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import ClassVar, NamedTuple
 
 from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
@@ -50,7 +51,8 @@ _MOST_BATCHES_UP = 4  # nor a trial of more
 _LONG = 4  # batches that are looked at together while the limit rests
 # Batches to compare, times what they vary: a comparison errs by a quarter then.
 _NOISE = 32.0
-_FADING = 0.95  # of what batches vary, with each one
+_FADING = 0.97  # of what batches vary, with each one
+_ASLEEP = 3_600.0  # seconds that no batch takes: the machine slept meanwhile
 _STARTING_SHARE = 0.25  # of its share that a doubled number brings while it starts
 _STARTED_WELL = 0.6  # of it, with which half as many are not tried
 _MORE_SHARE = (
@@ -61,6 +63,7 @@ _IN_FAVOUR = 1.5  # evidence for the greater number: two clear comparisons
 _IN_FAVOUR_OF_MORE = 0.5  # the same where more are tried: one comparison
 _AGAINST = -1.5  # evidence for the smaller number: two clear comparisons
 _BENEFIT_OF_DOUBT = 0.1  # of each comparison, for the greater number
+_TIMES_IF_TOGETHER = 4  # as many are next where the first answers came together
 _TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
 _WELL_REST = 8  # the same where the first answers came together
@@ -101,21 +104,21 @@ class _Batches:
         "answers",
         "began",
         "bound",
-        "half_at",
+        "half",
         "last",
         "seconds",
         "size",
         "until",
-        "whole_at",
+        "whole",
     )
 
     def __init__(self, bound: int, skipped_until: int) -> None:
         self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
-        # When half of the first answers had come that were in flight, and when all.
-        self.half_at = -1.0
-        self.whole_at = -1.0
+        # Seconds until half of the first answers came that were in flight, and all.
+        self.half = -1.0
+        self.whole = -1.0
         self.until = skipped_until
         self.answers = 0  # of the batches so far
         self.seconds = 0.0  # of these
@@ -129,24 +132,27 @@ class _Batches:
     @property
     def came_together(self) -> bool:
         """Whether the first answers came as one: none waited for the other half."""
-        return self.whole_at - self.began <= _TOGETHER * (self.half_at - self.began)
+        return self.whole <= _TOGETHER * self.half
 
     def note_round_trip(self, answers: int, now: float) -> None:
         """Note when half of the requests in flight at first have come, and when all."""
         if self.began < 0.0:
             return
         came = answers - self.until + self.size
-        if self.half_at < 0.0 and 2 * came >= self.bound:
-            self.half_at = now
-        if self.whole_at < 0.0 and came >= self.bound:
-            self.whole_at = now
+        if self.half < 0.0 and 2 * came >= self.bound:
+            self.half = now - self.began
+        if self.whole < 0.0 and came >= self.bound:
+            self.whole = now - self.began
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
         self.until = answers + self.size
 
-    def end_batch(self, answers: int, now: float) -> float:
-        """Count a batch; return how it differs from the one before, squared."""
+    def next_batch(self, answers: int, now: float) -> float:
+        """Count a batch, and begin the next one.
+
+        Returns how it differs from the one before, squared.
+        """
         seconds = max(now - self.began, 1e-9)  # a clock may stand still
         difference = 0.0
         if self.last:
@@ -154,6 +160,8 @@ class _Batches:
         self.answers += answers - self.until + self.size
         self.seconds += seconds
         self.last = seconds
+        self.began = now
+        self.until = answers + self.size
         return difference * difference
 
 
@@ -181,6 +189,7 @@ class ConcurrencyLimit:
     """
 
     __slots__ = (
+        "_before_guess",
         "_enough",
         "_is_low",
         "_measurement",
@@ -220,6 +229,7 @@ class ConcurrencyLimit:
         self._rest = _FIRST_REST  # long batches of the next rest
         self._rest_left = 0  # of these
         self._enough = 0  # a number of which half was not enough
+        self._before_guess = 0  # the bound when a limit of connections was guessed
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
         self.full_at = 0
@@ -258,7 +268,9 @@ class ConcurrencyLimit:
             measurement.note_round_trip(answers, now)
         if answers >= measurement.until:
             self._end_batch(measurement, answers, now, most)
-            is_news = self._is_news(allowed)
+            # once something was judged: no calls more for most of the pages
+            if self._measurement is not measurement:
+                is_news = self._is_news(allowed)
         is_starting = self.phase is Phase.STARTING
         self.look_at = 0 if is_starting else self._measurement.until
         return is_news
@@ -267,15 +279,18 @@ class ConcurrencyLimit:
         self, measurement: _Batches, answers: int, now: float, most: int
     ) -> None:
         """Begin with a batch, or end it; judge, if it is the last one."""
-        if measurement.began < 0.0:
+        if measurement.began < 0.0 or now - measurement.began > _ASLEEP:
             measurement.begin(answers, now)
             return
-        difference = measurement.end_batch(answers, now)
+        difference = measurement.next_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
+        elif self.phase is Phase.RESTING:
+            if measurement.answers < _LONG * measurement.size:
+                return
+            self._watch(measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
-            measurement.begin(answers, now)
             return
         else:
             self._judge(measurement.rate, most)
@@ -288,7 +303,7 @@ class ConcurrencyLimit:
             self._measurement.until = answers + max(self.bound, self._other)
 
     def _is_news(self, most: int) -> bool:
-        if self.phase is not Phase.RESTING:
+        if self.phase is not Phase.RESTING or self.is_guess:
             return False
         found = self.bound if self.found(most) is not None else 0
         if found == self._reported:
@@ -304,8 +319,9 @@ class ConcurrencyLimit:
         """
         if self.bound >= most:
             return None
-        if self.connections is not None and self.connections.most <= self.bound:
-            return self.bound
+        connections = self.connections
+        if connections is not None and connections.most <= self.bound:
+            return None if connections.is_guess else self.bound
         return self.comparison
 
     def _lower(self, most: int) -> None:
@@ -323,21 +339,39 @@ class ConcurrencyLimit:
         if self.connections is not None and at_once:
             self.connections.served(at_once)
 
-    def refused(self, at_once: int, *, begins_pause: bool) -> bool:
+    def refused(
+        self, at_once: int, *, begins_pause: bool, may_guess: bool = True
+    ) -> bool:
         """Note a refusal: what comes in a second is no longer this number's doing.
 
-        Returns whether that number is why it was refused, and not the rate.
+        Returns whether that number may be why it was refused; where that is a guess,
+        the rate may be as well.
         """
         self._disturb()
         if not at_once:
             return False
-        if self.connections is None:
-            self.connections = ConnectionLimit()
-        self.connections.refused(at_once, begins_pause=begins_pause)
-        if self.bound > self.connections.most:
-            self._lower(int(self.connections.most))
+        connections = self.connections or ConnectionLimit()
+        self.connections = connections
+        was_guess = connections.is_guess
+        connections.refused(at_once, begins_pause=begins_pause, may_guess=may_guess)
+        if connections.is_guess and not was_guess:
+            self._before_guess = self.bound
+        elif was_guess and connections.most == inf:
+            self.bound = max(self.bound, self._before_guess)
+        if self.bound > connections.most:
+            self._lower(int(connections.most))
         self.look_at = 0
-        return at_once > self.connections.most
+        return at_once > connections.most
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether a limit of connections is in force that may be one of the rate."""
+        return self.connections is not None and self.connections.is_guess
+
+    def confirm_guess(self) -> None:
+        """Note that it is the number which the site refuses by, and no rate."""
+        if self.connections is not None:
+            self.connections.is_guess = False
 
     def _disturb(self) -> None:
         if self._trial is not None:
@@ -354,8 +388,6 @@ class ConcurrencyLimit:
         if self.phase is Phase.STARTING and self.bound < most:
             share = self._share_brought(self._measurement.rate)
             return 1 if share >= _STARTING_SHARE else 2  # to be sure
-        if self.phase is Phase.RESTING:
-            return _LONG
         if self._is_well_at_first(most):
             return 1
         fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
@@ -382,15 +414,14 @@ class ConcurrencyLimit:
     # Deciding.
 
     def _judge(self, rate: float, most: int) -> None:
+        """Continue the start, or a trial."""
         if self.phase is Phase.STARTING:
             self._start(rate, most)
-        elif self.phase is Phase.RESTING:
-            self._watch(rate, most)
         else:
             self._compare(rate, most)
 
     def _start(self, rate: float, most: int) -> None:
-        """Double while that brings more pages; look for fewer where it does not."""
+        """Try more while that brings more pages; look for fewer where it does not."""
         share = self._share_brought(rate)
         if share < _STARTING_SHARE and not self._is_too_noisy():
             self.comparison = Comparison(self._other, self._reference, self.bound, rate)
@@ -399,7 +430,8 @@ class ConcurrencyLimit:
         elif self.bound < most:
             self._reference = rate
             self._other = self.bound
-            self.bound = min(2 * self.bound, most)
+            times = _TIMES_IF_TOGETHER if self._measurement.came_together else 2
+            self.bound = min(times * self.bound, most)
             self._measure_anew()
         elif self._is_well_at_first(most):
             self._rest = _FIRST_REST if most < FIRST else _WELL_REST
@@ -423,7 +455,7 @@ class ConcurrencyLimit:
         return most < FIRST or self._measurement.came_together
 
     def _share_brought(self, rate: float) -> float:
-        """Return what the last doubling brought of its share; 1 before the first."""
+        """Return what the last step brought of its share; 1 before the first."""
         if not self._reference:
             return 1.0
         return log(rate / self._reference) / log(self.bound / self._other)

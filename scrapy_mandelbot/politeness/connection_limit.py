@@ -9,10 +9,14 @@ connections if two pauses in a row began at about the same number, and so little
 served at that number or above meanwhile, and so much below it, that chance does not
 explain it.
 
-From then on the site gets one request less than the least that was refused. After many
-answers without a refusal one more is tried; if it is refused, the next trial comes
-after twice as many. Two pauses in a row that began otherwise end the limit: it is not
-what the site refuses by.
+From then on the site gets one request less than the least that was refused. At first
+that is a *guess*: after a pause more are in flight the faster requests are sent, so a
+rate explains two pauses as well. The first pause that begins otherwise ends a guess. It
+is *known* when a third pause begins at that number, or when more was answered than the
+rate would have let through (``rate_control.py``). After many answers without a refusal
+one more is tried; if it is refused, the next trial comes after twice as many. Two
+pauses in a row that began otherwise end what was known: it is not what the site refuses
+by.
 
 Source: nginx, ``ngx_http_limit_conn_module``.
 """
@@ -52,11 +56,13 @@ class ConnectionLimit:
     Pure: only numbers of requests in flight come in.
     """
 
-    __slots__ = ("_doubts", "_left", "_long", "_runs", "most")
+    __slots__ = ("_doubts", "_left", "_long", "_runs", "is_guess", "most")
 
     def __init__(self) -> None:
         self.most: float = inf
         """Requests at once that the site serves; ``inf``: no such limit is known."""
+        self.is_guess = False
+        """Whether a rate explains the refusals as well."""
         self._runs: deque[_PauseAtNumber] = deque(maxlen=_RUNS)
         self._doubts = 0
         self._long = 1  # times _LONG
@@ -76,8 +82,14 @@ class ConnectionLimit:
             self.most += 1
             self._wait_to_try()
 
-    def refused(self, at_once: int, *, begins_pause: bool) -> None:
-        """Note a refusal of a request that was sent with so many in flight."""
+    def refused(
+        self, at_once: int, *, begins_pause: bool, may_guess: bool = True
+    ) -> None:
+        """Note a refusal of a request that was sent with so many in flight.
+
+        `may_guess`: whether the number may be taken for a limit that was none before;
+        not where refusals are known to come by chance, or of dead pages.
+        """
         if not begins_pause:
             if self._runs:
                 run = self._runs[-1]
@@ -85,19 +97,21 @@ class ConnectionLimit:
             return
         self._runs.append(_PauseAtNumber(at_once))
         least = self._limit()
-        if least is None:
+        if least is None or (self.most == inf and not may_guess):
             self._doubt()
             return
         if self.most < inf and at_once >= self.most:
             self._long = min(2 * self._long, _LONGEST)
+        self.is_guess = self.most == inf
         self.most = least - 1
         self._doubts = 0
         self._wait_to_try()
 
     def _doubt(self) -> None:
         self._doubts += 1
-        if self._doubts >= _DOUBTS:
+        if self.is_guess or self._doubts >= _DOUBTS:
             self.most = inf
+            self.is_guess = False
 
     def _wait_to_try(self) -> None:
         self._left = int(_LONG * self._long * self.most)

@@ -11,6 +11,10 @@ every ``1 / rate`` seconds, and the rate follows the answers:
 - *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays
   a little below the limit, and rises ever faster as the time of *trust* is over, by the
   cube of the time, as TCP's CUBIC does (RFC 9438).
+  Where a number of requests in flight explains the refusals as well
+  (``connection_limit.py``), the limit is *in doubt*: after a short trust the rate
+  doubles each second. Either a refusal confirms the limit, or it is refuted by more
+  answers than it would have let through.
 - *slow limit*: pages come a minute rather than a second. It is asked as often as it
   lets through, and its pauses are as long as two requests take.
 """
@@ -49,6 +53,9 @@ _PLATEAU = 1.0
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
+_TRUST_IN_DOUBT = 5.0  # the same, of a limit in doubt
+_STEEP = 12  # the power of the time by which the rate rises then
+_REFUTED = 12.0  # answers more than it lets through, its burst apart
 
 BY_CHANCE = 0.05
 """What is less likely is no chance: that so many probes failed, that a section is
@@ -139,6 +146,7 @@ class RateControl:
         self._limit = 0.0
         self._burst = 0.0
         self._creeps_from = -inf
+        self._is_in_doubt = False
         self._let_through: deque[float] = deque(maxlen=3)
 
     @cached_property
@@ -170,6 +178,7 @@ class RateControl:
             self._all_good += run.answers
             self._best = max(0.98 * self._best, self._lately(now))
             self._slow.refused(now)
+            self._is_in_doubt = False
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the rate."""
@@ -177,6 +186,22 @@ class RateControl:
         for one in sent:
             if one in refused:
                 refused.remove(one)
+
+    @property
+    def knows_chance(self) -> bool:
+        """Whether refusals are known to come whatever the rate."""
+        return self.mode is Mode.CHANCE
+
+    def doubt_limit(self) -> None:
+        """Try soon whether it is the rate that is refused; until the next refusal."""
+        self._is_in_doubt = True
+
+    def is_limit_refuted(self, now: float) -> bool:
+        """Return whether more was answered since the pause than the limit allows."""
+        if self.mode is not Mode.LIMIT or self._run.is_over:
+            return False
+        let_through = self._limit * (now - self._run.resumed_at) + self._burst
+        return self._run.answers > let_through + _REFUTED
 
     def forget_limit(self) -> None:
         """Conclude that no rate was refused, but pages that are refused at any rate.
@@ -340,10 +365,12 @@ class RateControl:
         """Note a good answer; return whether the site is as open as it was before."""
         run = self._run
         if self.mode is Mode.LIMIT:
-            passed = max(0.0, now - self._creeps_from) / _TRUST
-            self.rate = max(
-                self.rate, self._limit * (BELOW + (1.0 - BELOW) * passed**3)
-            )
+            trust, power = _TRUST, 3
+            if self._is_in_doubt:
+                trust, power = _TRUST_IN_DOUBT, _STEEP
+            passed = max(0.0, now - self._creeps_from) / trust
+            growth = (1.0 - BELOW) * passed**power
+            self.rate = max(self.rate, self._limit * (BELOW + growth))
             return False
         if self.mode is Mode.SLOW:
             self.rate = self._slow.pace(run.answers)

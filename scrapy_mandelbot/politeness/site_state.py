@@ -373,7 +373,7 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
-        self.concurrency.served(flight.at_once)
+        self._note_served(flight, now)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
@@ -430,11 +430,31 @@ class Site:
         if self.concurrency is ConcurrencyLimit.NONE:
             self.concurrency = ConcurrencyLimit()
         limit = self.concurrency
-        is_no_rate = limit.refused(flight.at_once, begins_pause=begins_pause)
         rate_control = self.pause.rate_control
-        if is_no_rate and rate_control is not None:
+        by_chance = rate_control is not None and rate_control.knows_chance
+        may_be_why = limit.refused(
+            flight.at_once, begins_pause=begins_pause, may_guess=not by_chance
+        )
+        if rate_control is None or not may_be_why:
+            return
+        if limit.is_guess:
+            rate_control.doubt_limit()
+        else:
             rate_control.disregard((flight.sent_at,))
             rate_control.forget_limit()
+
+    def _note_served(self, flight: Flight[Any], now: float) -> None:
+        """Look whether more was served than the limit of its rate lets through."""
+        limit = self.concurrency
+        if limit is ConcurrencyLimit.NONE:
+            return
+        limit.served(flight.at_once)
+        rate_control = self.pause.rate_control
+        if not limit.is_guess or rate_control is None:
+            return
+        if rate_control.is_limit_refuted(now):
+            rate_control.forget_limit()
+            limit.confirm_guess()
 
     def _refused_as_robot(
         self, flight: Flight[Any], page: bytes, refusal: Refusal

@@ -43,6 +43,27 @@ def healthy(in_flight, _now):
     return 10.0 * in_flight
 
 
+class SiteByRoundTrips(Site):
+    """Answers together all that its workers make at once."""
+
+    def __init__(self, most, number):
+        super().__init__(None, most)
+        self.number = number
+
+    def crawl(self, answers):
+        end = self.answers + answers
+        self.limit.full(self.answers, self.now, self.most)
+        while self.answers < end:
+            in_flight = min(self.limit.bound, self.most)
+            self.now += 0.1
+            for _ in range(min(in_flight, self.number)):
+                self.answers += 1
+                self.now += 0.0001
+                self.limit.full(self.answers, self.now, self.most)
+                self.bounds.append(self.limit.bound)
+        return self
+
+
 def workers(number, *, thrash=0.0):
     def rate(in_flight, _now):
         beyond = max(0, in_flight - number)
@@ -76,6 +97,22 @@ def test_a_site_of_few_workers_is_not_asked_for_more_than_they_can_make(
 ):
     site = Site(workers(number, thrash=thrash), most).crawl(600)
     assert 0.9 * number <= site.mean(400) <= 2.5 * number
+
+
+@pytest.mark.parametrize(
+    ("number", "bounds"), [(200, [8, 32, 64]), (4, [8, 16]), (6, [8, 16])]
+)
+def test_four_times_as_many_are_next_only_where_the_first_answers_came_together(
+    number, bounds
+):
+    """With fewer workers than requests, some answers wait for others."""
+    site = SiteByRoundTrips(64, number).crawl(100)
+    assert list(dict.fromkeys(site.bounds))[: len(bounds)] == bounds
+
+
+def test_a_healthy_site_gets_64_at_once_from_the_third_round_trip_on():
+    site = SiteByRoundTrips(64, 200).crawl(41)
+    assert site.limit.bound == 64
 
 
 def test_more_are_tried_again_when_a_site_grows():

@@ -17,12 +17,19 @@ def served(limit, *numbers, times=1):
             limit.served(number)
 
 
-def found(most=6):
-    """Return a limit that two pauses have shown."""
+def guessed(most=6):
+    """Return a limit that two pauses have shown, which a rate explains as well."""
     limit = ConnectionLimit()
     limit.refused(most + 2, begins_pause=True)
     served(limit, *range(1, most + 1), times=4)
     limit.refused(most + 1, begins_pause=True)
+    return limit
+
+
+def found(most=6):
+    """Return a limit that is known: no rate explains it."""
+    limit = guessed(most)
+    limit.is_guess = False
     return limit
 
 
@@ -76,6 +83,24 @@ def test_chance_is_none():
         assert limit.most == inf
 
 
+def test_a_third_pause_at_that_number_makes_a_guess_known():
+    limit = guessed()
+    assert limit.is_guess
+    served(limit, *range(1, 7), times=4)
+    limit.refused(7, begins_pause=True)
+    assert not limit.is_guess
+    assert limit.most == 6
+
+
+def test_one_pause_for_another_reason_ends_a_guess():
+    """A rate limit refuses at a few in flight once it is asked steadily."""
+    limit = guessed()
+    served(limit, 2, times=30)
+    limit.refused(2, begins_pause=True)
+    assert limit.most == inf
+    assert not limit.is_guess
+
+
 def test_one_pause_for_another_reason_does_not_end_the_limit_and_two_do():
     limit = found()
     served(limit, 4, 5, 6, times=30)
@@ -114,9 +139,11 @@ def test_the_limit_holds_for_the_requests_at_once():
     assert not limit.refused(8, begins_pause=True)
     for number in (1, 2, 3, 4, 5, 6) * 3:
         limit.served(number)
-    assert limit.refused(7, begins_pause=True), "it is why that one was refused"
+    assert limit.refused(7, begins_pause=True), "it may be why that one was refused"
     assert not limit.refused(6, begins_pause=False), "and of this one it is not"
     assert limit.bound == 6
+    assert limit.found(16) is None, "a guess is not reported"
+    limit.confirm_guess()
     assert limit.found(16) == 6
     assert limit.found(6) is None, "the project allows no more"
     answers, now = 8, 0.0
@@ -126,3 +153,43 @@ def test_the_limit_holds_for_the_requests_at_once():
         limit.full(answers, now, 16)
         assert limit.bound <= 6
     assert limit.phase is not Phase.STARTING
+
+
+def test_a_guess_that_was_wrong_leaves_as_many_at_once_as_before():
+    limit = ConcurrencyLimit(16)
+    limit.refused(8, begins_pause=True)
+    for number in (1, 2, 3, 4, 5, 6) * 3:
+        limit.served(number)
+    limit.refused(7, begins_pause=True)
+    assert limit.is_guess
+    assert limit.bound == 6
+    for _ in range(30):
+        limit.served(2)
+    limit.refused(2, begins_pause=True)
+    assert limit.bound == 8
+    assert limit.found(16) is None
+
+
+def test_a_guess_is_no_news():
+    """It is in force, but whether the number is why requests were refused is open."""
+    limit = ConcurrencyLimit(16)
+    limit.refused(8, begins_pause=True)
+    for number in (1, 2, 3, 4, 5, 6) * 3:
+        limit.served(number)
+    limit.refused(7, begins_pause=True)
+    assert not any(limit.full(answers, answers / 100, 16) for answers in range(8, 100))
+    limit.confirm_guess()
+    assert any(limit.full(answers, answers / 100, 16) for answers in range(100, 200))
+
+
+def test_where_refusals_come_by_chance_no_number_is_guessed():
+    """Dead pages among a rate's refusals begin pauses at any number."""
+    limit = ConnectionLimit()
+    limit.refused(7, begins_pause=True)
+    served(limit, *range(1, 7), times=12)
+    limit.refused(7, begins_pause=True, may_guess=False)
+    assert limit.most == inf
+    known = found()
+    served(known, *range(1, 7), times=12)
+    known.refused(7, begins_pause=True, may_guess=False)
+    assert known.most == 6, "what is known stays"

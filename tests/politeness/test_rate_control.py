@@ -118,6 +118,57 @@ def test_a_limit_is_told_by_the_runs_between_refusals():
     assert before <= rate_control.rate < 1.1 * before
 
 
+def seconds_to_double(*, is_in_doubt):
+    """Return how long it takes until twice the limit is sent, with no refusal."""
+    rate_control, now = in_limit()
+    rate_control.refused(now, now)
+    if is_in_doubt:
+        rate_control.doubt_limit()
+    now += 1.0
+    rate_control.resume(now, is_conclusive=True)
+    assert rate_control.mode is Mode.LIMIT
+    began = now
+    limit = rate_control.rate
+    while rate_control.rate < 2 * limit:
+        now = go(rate_control, now, 1)
+    return now - began
+
+
+def test_a_limit_in_doubt_is_tried_soon():
+    assert seconds_to_double(is_in_doubt=True) < 8
+    assert seconds_to_double(is_in_doubt=False) > 30
+
+
+def test_the_next_refusal_ends_the_doubt():
+    rate_control, now = in_limit()
+    rate_control.doubt_limit()
+    now = pause(rate_control, now)
+    limit = rate_control.rate
+    began = now
+    while rate_control.rate < 2 * limit:
+        now = go(rate_control, now, 1)
+    assert now - began > 30
+
+
+def test_a_limit_is_refuted_by_more_answers_than_it_lets_through():
+    rate_control, now = in_limit()
+    limit = rate_control.rate
+    while rate_control.rate < 1.05 * limit:
+        now = go(rate_control, now, 1)
+        assert not rate_control.is_limit_refuted(now)
+    while rate_control.rate < 4 * limit:
+        now = go(rate_control, now, 1)
+    assert rate_control.is_limit_refuted(now)
+
+
+def test_what_is_no_limit_cannot_be_refuted():
+    rate_control = RateControl()
+    rate_control.resume(0.0, is_conclusive=True)
+    now = go(rate_control, 0.0, 500)
+    assert rate_control.mode is Mode.RAMP
+    assert not rate_control.is_limit_refuted(now)
+
+
 def test_in_a_limit_an_idle_crawl_learns_nothing():
     """After a minute without work the rate is what it was."""
     rate_control, now = in_limit()
