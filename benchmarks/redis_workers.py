@@ -414,7 +414,7 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 settings["PARSE_SECONDS"] = 0.5
             crowd = Workers(folder, f"http://127.0.0.1:{port}/", settings)
             began = time.monotonic()
-            in_flight = None
+            in_flight = len(plan) * 3 * IN_FLIGHT
             for _ in range(1 if what == "lease" else workers):
                 crowd.start()
             if what == "lease":
@@ -430,8 +430,6 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 crowd.start()
             said = crowd.wait()
             seconds = time.monotonic() - began
-            if in_flight is None:
-                in_flight = len(plan) * 3 * IN_FLIGHT
             exit_code = report(what, crowd, urls, said, in_flight, seconds)
             if not plan:  # a Redis that was killed has counted from then on
                 print(cost_of(redis.url, sum(crowd.ended().values())))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
-_COMPRESSION_LOGGER = logging.getLogger(HttpCompressionMiddleware.__module__)
+_COMPRESSION_LOGGER = logging.getLogger("scrapy.downloadermiddlewares.httpcompression")
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 LONGEST_REFUSAL = 1024 * 1024
 """Bytes of a body that is unpacked for the project's function; a longer one is a page.
