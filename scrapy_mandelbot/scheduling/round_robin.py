@@ -251,12 +251,16 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self.step_out(queue)
         self.kept_out[queue] = None
 
-    def let_one_in(self) -> None:
-        """Let the queue take part again that was kept out first."""
+    def let_one_in(self) -> SubQueue:
+        """Let the queue take part again that was kept out first, and return it.
+
+        It is next: a site that is met anew waits behind those that were never met.
+        """
         queue = next(iter(self.kept_out))
         del self.kept_out[queue]
         if queue.activity is None:
             self.stand(queue)
+        return queue
 
     def stand(self, queue: SubQueue) -> None:
         """Put a queue behind those that are as active, wherever it stands."""

@@ -501,9 +501,11 @@ class SiteQueue:
         first = self._at_first
         fills_up = False
         while True:
+            queue: SubQueue | None
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
-                round_robin.let_one_in()
-            queue = round_robin.first()
+                queue = round_robin.let_one_in()
+            else:
+                queue = round_robin.first()
             if queue is None:
                 if self.unloaded:
                     self._load(_LOADED)

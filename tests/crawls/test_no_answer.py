@@ -130,7 +130,7 @@ async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
     assert at[-1] - at[0] < 10
     assert at[-1] - began < 65
     asked = [sum(hit.at < at[0] for hit in one.hits) for one in hanging]
-    assert min(asked) == max(asked) == 1, "each was asked before any was asked twice"
+    assert max(asked) == 1, "none was asked twice before the last one was asked"
 
 
 class SecondTrySpider(FailuresSpider):
