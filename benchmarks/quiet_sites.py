@@ -39,16 +39,12 @@ import os
 import ssl
 import sys
 import tempfile
-from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import memory
 import scrapy
 import soak
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from loopback import (
     ADDON,
     SETTINGS,
@@ -59,6 +55,10 @@ from loopback import (
     until_input_ends,
 )
 from scrapy.utils.defer import maybe_deferred_to_future
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from self_signed import self_signed
 
 SITES = (1_250, 2_500, 5_000)
 TRACED = 400  # sites of the crawl in which each block is traced
@@ -259,29 +259,15 @@ def _print_kinds(kinds: dict[str, dict[str, float]]) -> None:
 async def serve(sites: int, how: str) -> None:
     """Serve until standard input ends."""
     web = soak.Sites(0, are_quiet=True)
-    tls = _self_signed() if how == TLS else None
+    tls = _tls() if how == TLS else None
     await until_input_ends(hosts(sites), web.serve, tls)
 
 
-def _self_signed() -> ssl.SSLContext:
-    """Return the TLS context of a server whose certificate nobody has signed."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(timezone.utc)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
+def _tls() -> ssl.SSLContext:
+    """Return the TLS context of a server whose certificate nobody else has signed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:
-        file.write(certificate.public_bytes(serialization.Encoding.PEM) + secret)
+        file.write(self_signed())
         file.flush()
         context.load_cert_chain(file.name)
     return context

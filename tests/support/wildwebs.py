@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from self_signed import self_signed
 from twisted.internet import ssl, task
 from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.policies import WrappingFactory
@@ -73,7 +69,8 @@ class SecureWeb(Web):
         # Wrapped, it offers no HTTP/2, which Twisted 25 cannot with the newest
         # pyOpenSSL.
         factory = WrappingFactory(HttpSite(self, timeout=5))
-        self._port = reactor.listenSSL(0, factory, _self_signed(), interface=self.host)
+        options = ssl.PrivateCertificate.loadPEM(self_signed()).options()
+        self._port = reactor.listenSSL(0, factory, options, interface=self.host)
         return self
 
     @property
@@ -98,21 +95,3 @@ class NoTlsWeb(SecureWeb):
             0, Factory.forProtocol(NoTls), interface=self.host
         )
         return self
-
-
-def _self_signed() -> ssl.CertificateOptions:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(timezone.utc)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    encoding = serialization.Encoding.PEM
-    secret = key.private_bytes(
-        encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    pair = ssl.PrivateCertificate.loadPEM(certificate.public_bytes(encoding) + secret)
-    return pair.options()
