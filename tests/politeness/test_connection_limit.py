@@ -155,12 +155,18 @@ def test_the_limit_holds_for_the_requests_at_once():
     assert limit.phase is not Phase.STARTING
 
 
-def test_a_guess_that_was_wrong_leaves_as_many_at_once_as_before():
+def with_guess() -> ConcurrencyLimit:
+    """Return a limit after two pauses at about the same number of requests."""
     limit = ConcurrencyLimit(16)
     limit.refused(8, begins_pause=True)
     for number in (1, 2, 3, 4, 5, 6) * 3:
         limit.served(number)
     limit.refused(7, begins_pause=True)
+    return limit
+
+
+def test_a_guess_that_was_wrong_leaves_as_many_at_once_as_before():
+    limit = with_guess()
     assert limit.is_guess
     assert limit.bound == 6
     for _ in range(30):
@@ -172,11 +178,7 @@ def test_a_guess_that_was_wrong_leaves_as_many_at_once_as_before():
 
 def test_a_guess_is_no_news():
     """It is in force, but whether the number is why requests were refused is open."""
-    limit = ConcurrencyLimit(16)
-    limit.refused(8, begins_pause=True)
-    for number in (1, 2, 3, 4, 5, 6) * 3:
-        limit.served(number)
-    limit.refused(7, begins_pause=True)
+    limit = with_guess()
     assert not any(limit.full(answers, answers / 100, 16) for answers in range(8, 100))
     limit.confirm_guess()
     assert any(limit.full(answers, answers / 100, 16) for answers in range(100, 200))
