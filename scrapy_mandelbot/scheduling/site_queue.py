@@ -500,8 +500,8 @@ class SiteQueue:
         finds_limits = in_flight.finds_limits
         first = self._at_first
         fills_up = False
+        queue: SubQueue | None
         while True:
-            queue: SubQueue | None
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
                 queue = round_robin.let_one_in()
             else:

@@ -205,7 +205,7 @@ class Config:
                 setting takes.
         """
         values = {name: _read(settings, one) for name, one in _SETTINGS.items()}
-        values["robots_timeout"] = _robots_timeout(settings)
+        values["robots_timeout"] = _robots_timeout(settings, values["robots_timeout"])
         config = cls(**values)
         _check_pauses(settings)
         if config.enabled:
@@ -367,13 +367,12 @@ def check_settings(settings: BaseSettings) -> bool:
     return is_enabled
 
 
-def _robots_timeout(settings: BaseSettings) -> float:
+def _robots_timeout(settings: BaseSettings, seconds: float) -> float:
     """Return the seconds for a robots.txt: no page waits longer for it than for a page.
 
     MANDELBOT_LIMITS decides; without its key, the shorter of the default and
     DOWNLOAD_TIMEOUT does.
     """
-    seconds = float(read_setting(settings, "robots_timeout"))
     _, priority = _value(settings, _SETTINGS["robots_timeout"])
     if priority:
         return seconds
