@@ -5,13 +5,24 @@ Usage: python benchmarks/mutants.py [SEED,... [NUMBER [LEAST]]]
 Draws so many lines (40) of the code that decides when a site is requested, for each
 seed, breaks each in turn in a copy of the repository, and runs the tests nearest to it
 there. Prints a row for each, and exits with 1 if fewer than LEAST (none) of a seed are
-noticed: a line that nobody notices needs a test, or does nothing.
+noticed, or if one could not be judged. A line that nobody notices needs a test, or does
+nothing.
 
 Which tests are near is recorded first: the tests of the folders of `NEAREST` and of
 crawls run once, unbroken, and ``nearest_tests.py`` notes which functions each of them
 runs. Only those that run its function run for a line, its folder's first, until the
-first fails; where they come to no end, the line is noticed. A test that also fails with
-the line as it was counts for nothing.
+first fails. The line is noticed if what ran passes with the line as it was:
+
+- a test fails: that test, after those that ran before it;
+- the run ends with an error that names no test, as a module that cannot be imported
+  does: all tests of the line;
+- the run comes to no end, by `Bound`: it uses `TIMES` as many seconds of the processor
+  as its tests took when they were recorded, and `START` more, or fewer than `LITTLE` of
+  them in `IDLE` seconds: all tests of the line, within the same bound.
+
+A test that fails with the line as it was is left out, and the others judge. Where none
+of them notices the line either, or where the run fails for all of them, the line could
+not be judged.
 
 A line is broken in one of the ways of `Breaker`: a comparison flipped, ``and`` and
 ``or`` swapped, ``not`` dropped, a number one higher (0.0 very high), another value
@@ -31,7 +42,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
@@ -76,10 +88,20 @@ NO_LINES = ("__repr__", "__str__", "describe", "as_text")
 """Functions whose value only people read."""
 OPTIONS = ["-p", "no:cacheprovider", "-p", "nearest_tests"]
 WORKERS = 2
-NO_TESTS = 5  # exit code of pytest: none of those that were wanted is there
+# Exit codes of pytest.
+RAN = (0, 1)  # all have run, and passed or not
+NO_TESTS = 5  # none of those that were wanted is there
 LONG = 120.0  # seconds of the processor that the tests of one line take
-ENDLESS = 600.0  # seconds of the processor after which tests come to no end
-IDLE = 120.0  # seconds of the clock without any use of the processor
+START = 60.0  # seconds of the processor that pytest may take besides its tests
+TIMES = 4  # as long as when they were recorded, tests may take
+IDLE = 120.0  # seconds of the clock in which tests that go on use the processor
+LITTLE = 2.0  # seconds of the processor, for that: a crawl that waits has timers
+LONG_RECORDING = 3_600.0  # seconds of the processor
+MOST_MEMORY = 4 * 2**30  # bytes of a process: a line may make a list without end
+NOTICED = "noticed"
+UNNOTICED = "NOT noticed"
+UNJUDGED = "could NOT be judged"
+NONE_FOUND = "none of its tests is found"
 
 
 class Mutant(NamedTuple):
@@ -105,6 +127,20 @@ class Test(NamedTuple):
     """First lines of functions, by path from the root of the repository."""
 
 
+class Bound(NamedTuple):
+    """When a run of tests counts as one without an end."""
+
+    processor: float
+    """Seconds of the processor, all of its processes together."""
+    idle: float = IDLE
+    """Seconds of the clock in which they use fewer than `LITTLE` of the processor."""
+
+    @classmethod
+    def of(cls, tests: Sequence[Test]) -> Bound:
+        """Return the bound of tests that were recorded."""
+        return cls(START + TIMES * sum(one.seconds for one in tests))
+
+
 class Ended(NamedTuple):
     """How a run of tests ended."""
 
@@ -112,6 +148,23 @@ class Ended(NamedTuple):
     is_hanging: bool
     lines: list[str]
     """What it printed."""
+
+
+class Failure(NamedTuple):
+    """Why a run of tests did not pass."""
+
+    node: str
+    """Of the test that failed; "" where none is named."""
+    text: str
+
+
+class Verdict(NamedTuple):
+    """What is known of a broken line."""
+
+    word: str
+    """NOTICED, UNNOTICED or UNJUDGED."""
+    why: str
+    """The failure that noticed it, or that hides whether it is noticed."""
 
 
 class Breaker(ast.NodeVisitor):
@@ -299,11 +352,18 @@ def copy_of(folder: Path) -> Path:
     return folder
 
 
-def pytest_in(copy: Path, options: list[str], variables: dict[str, str]) -> Ended:
-    """Run pytest in a copy until it ends, or does nothing for long."""
+def pytest_in(
+    copy: Path, options: list[str], variables: dict[str, str], bound: Bound
+) -> Ended:
+    """Run pytest in a copy until it ends or reaches a bound."""
     path = [copy, copy / "packages/mandelbot/src", copy / "benchmarks"]
-    own = {"PYTHONPATH": os.pathsep.join(map(str, path)), "MANDELBOT_EXAMPLES": "few"}
-    command = [sys.executable, "-B", "-m", "pytest", *OPTIONS, *options]
+    own = {
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "MANDELBOT_EXAMPLES": "few",
+        "MOST_MEMORY": str(MOST_MEMORY),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *options]
     with (copy / "output.txt").open("w+", encoding="utf-8") as output:
         process = subprocess.Popen(
             command,
@@ -313,7 +373,7 @@ def pytest_in(copy: Path, options: list[str], variables: dict[str, str]) -> Ende
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        is_hanging = has_come_to_rest(process)
+        is_hanging = reaches(bound, process)
         if is_hanging:
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
@@ -321,10 +381,8 @@ def pytest_in(copy: Path, options: list[str], variables: dict[str, str]) -> Ende
         return Ended(code, is_hanging, output.read().splitlines())
 
 
-def has_come_to_rest(process: subprocess.Popen[bytes]) -> bool:
-    """Wait for its end, until it has used no time of the processor for `IDLE` seconds
-    or more than `ENDLESS` of it in all.
-    """
+def reaches(bound: Bound, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a process ends or reaches a bound; return whether it reaches it."""
     used = 0.0
     since = time.monotonic()
     while True:
@@ -335,10 +393,10 @@ def has_come_to_rest(process: subprocess.Popen[bytes]) -> bool:
         else:
             return False
         now = processor_time(process.pid)
-        if now > used + 0.05:
+        if now > used + LITTLE:
             used = now
             since = time.monotonic()
-        if used > ENDLESS or time.monotonic() > since + IDLE:
+        if now > bound.processor or time.monotonic() > since + bound.idle:
             return True
 
 
@@ -368,10 +426,11 @@ def recorded(copy: Path) -> list[Test]:
     }
     folders = sorted({one for folders, _ in NEAREST.values() for one in folders})
     paths = [*(f"tests/{one}" for one in folders), "tests/crawls"]
-    ended = pytest_in(copy, ["-q", f"-n{WORKERS}", *paths], variables)
+    options = ["-q", f"-n{WORKERS}", *paths]
+    ended = pytest_in(copy, options, variables, Bound(LONG_RECORDING))
     print("\n".join(ended.lines[-5:]), flush=True)
-    if ended.is_hanging:
-        sys.exit("the tests came to no end, with nothing broken")
+    if ended.is_hanging or ended.code not in RAN:
+        sys.exit("the tests did not run to their end, with nothing broken")
     tests = []
     for file in copy.glob("functions-*"):
         for line in file.read_text("utf-8").splitlines():
@@ -384,7 +443,7 @@ def recorded(copy: Path) -> list[Test]:
     return tests
 
 
-def nearest(mutant: Mutant, tests: list[Test]) -> list[str]:
+def nearest(mutant: Mutant, tests: list[Test]) -> list[Test]:
     """Return the tests that run a line's function, `LONG` seconds of them.
 
     Those of its folder first, then those about it, then others; the quickest of each
@@ -399,52 +458,90 @@ def nearest(mutant: Mutant, tests: list[Test]) -> list[str]:
         return (min([*places, len(begins)]), test.seconds)
 
     seconds = 0.0
-    nodes = []
+    chosen: list[Test] = []
     for test in sorted(running, key=distance):
         seconds += test.seconds
-        if seconds > LONG and nodes:
+        if seconds > LONG and chosen:
             break
-        nodes.append(test.node)
-    return nodes
+        chosen.append(test)
+    return chosen
 
 
-def failure(copy: Path, nodes: list[str]) -> str:
-    """Run tests in a copy until the first fails; return which, "" if none does."""
+def failure(copy: Path, nodes: list[str], bound: Bound) -> Failure | None:
+    """Run tests in a copy until the first fails; return why, None if all pass."""
     (copy / "chosen.json").write_text(json.dumps(nodes), "utf-8")
     files = list(dict.fromkeys(node.partition("::")[0] for node in nodes))
     variables = {"TESTS_WANTED": str(copy / "chosen.json")}
-    ended = pytest_in(copy, ["-qx", "-n0", *files], variables)
+    ended = pytest_in(copy, ["-qx", "-n0", *files], variables, bound)
     if ended.is_hanging:
-        return "no end"
-    if ended.code in {0, NO_TESTS}:
-        return ""
-    begins = ("FAILED tests/", "ERROR tests/")
-    named = [line for line in ended.lines if line.startswith(begins)]
-    return (named or ended.lines[-1:] or ["?"])[0]
+        used = f"{bound.processor:.0f} s of the processor, or {bound.idle:.0f} s idle"
+        return Failure("", f"no end: {used}")
+    if ended.code == 0:
+        return None
+    if ended.code == NO_TESTS:
+        return Failure("", NONE_FOUND)
+    for line in ended.lines:
+        kind, _, rest = line.partition(" ")
+        node = rest.partition(" - ")[0]
+        if kind in {"FAILED", "ERROR"} and node in nodes:
+            return Failure(node, line)
+    errors = [line for line in ended.lines if line.startswith("ERROR ")]
+    return Failure("", (errors or ended.lines[-1:] or [f"exit code {ended.code}"])[0])
 
 
-def noticed(mutant: Mutant, tests: list[Test], copies: SimpleQueue[Path]) -> str:
-    """Return the test that notices a broken line; "": none does.
-
-    One that fails with the line as it was, too, notices nothing.
+def put(place: Path, text: str) -> None:
+    """Write a module anew. What it was compiled to before goes: Python would take that
+    for a text of the same length and second.
     """
-    nodes = nearest(mutant, tests)
-    copy = copies.get()
+    place.write_text(text, "utf-8")
+    for compiled in place.parent.glob(f"__pycache__/{place.stem}.*"):
+        compiled.unlink()
+
+
+def judged(
+    mutant: Mutant, chosen: list[Test], copy: Path, bound: Bound | None = None
+) -> Verdict:
+    """Return whether tests notice a broken line, in a copy that is whole, and left so.
+
+    What fails has to pass with the line as it was. A single test that does not is left
+    out, and the others judge.
+    """
+    bound = bound or Bound.of(chosen)
     place = copy / mutant.path
-    kept = place.read_text("utf-8")
+    whole = place.read_text("utf-8")
+    nodes = [one.node for one in chosen]
+    left_out = ""
+    while nodes:
+        put(place, mutant.text)
+        try:
+            failed = failure(copy, nodes, bound)
+        finally:
+            put(place, whole)
+        if failed is None:
+            break
+        if failed.text == NONE_FOUND:  # the line decides which tests there are
+            return Verdict(UNJUDGED, NONE_FOUND)
+        ran = nodes[: nodes.index(failed.node) + 1] if failed.node else nodes
+        otherwise = failure(copy, ran, bound)
+        if otherwise is None:
+            return Verdict(NOTICED, failed.text)
+        left_out = f"unbroken: {otherwise.text}"
+        if not otherwise.node:
+            break
+        nodes.remove(otherwise.node)
+    if left_out:
+        return Verdict(UNJUDGED, left_out)
+    return Verdict(UNNOTICED, "" if chosen else "no test runs it")
+
+
+def looked_at(mutant: Mutant, tests: list[Test], copies: SimpleQueue[Path]) -> Verdict:
+    """Return whether the nearest tests notice a broken line, in the next free copy."""
+    chosen = nearest(mutant, tests)
+    copy = copies.get()
     try:
-        while nodes:
-            place.write_text(mutant.text, "utf-8")
-            failed = failure(copy, nodes)
-            place.write_text(kept, "utf-8")
-            node = failed.removeprefix("FAILED ").partition(" - ")[0]
-            if node not in nodes or not failure(copy, [node]):
-                return failed
-            nodes.remove(node)
+        return judged(mutant, chosen, copy)
     finally:
-        place.write_text(kept, "utf-8")
         copies.put(copy)
-    return ""
 
 
 def main(seeds: str = "", number: str = "40", least: str = "0") -> None:
@@ -459,31 +556,36 @@ def main(seeds: str = "", number: str = "40", least: str = "0") -> None:
             place.mkdir()
             copies.put(copy_of(place))
         tests = recorded(Path(folder, "0"))
-        look = partial(noticed, tests=tests, copies=copies)
+        look = partial(looked_at, tests=tests, copies=copies)
         with ThreadPoolExecutor(WORKERS) as pool:
-            results = pool.map(look, every)
+            verdicts = pool.map(look, every)
             counts = [
-                printed(seed, zip(drawn[seed], results, strict=False)) for seed in named
+                printed(seed, zip(drawn[seed], verdicts, strict=False))
+                for seed in named
             ]
-    if min(counts) < int(least):
+    if any(one[UNJUDGED] or one[NOTICED] < int(least) for one in counts):
         sys.exit(1)
 
 
-def printed(seed: str, rows: Iterable[tuple[Mutant, str]]) -> int:
-    """Print the row of each line as it comes; return how many were noticed."""
+def printed(seed: str, rows: Iterable[tuple[Mutant, Verdict]]) -> Counter[str]:
+    """Print the row of each line as it comes; return how often each word was given."""
     print(f"seed {seed}", flush=True)
-    count = total = 0
-    for mutant, failed in rows:
-        total += 1
-        count += bool(failed)
+    counts: Counter[str] = Counter()
+    for mutant, verdict in rows:
+        counts[verdict.word] += 1
         print(
-            f"{'' if failed else 'NOT '}noticed  {mutant.path}:{mutant.line}"
+            f"{verdict.word}  {mutant.path}:{mutant.line}"
             f" {mutant.way}: {mutant.before[:60]} -> {mutant.after[:60]}"
-            f"  [{failed[:100]}]",
+            f"  [{verdict.why[:160]}]",
             flush=True,
         )
-    print(f"{count} of {total} noticed; again: mutants.py {seed} {total}", flush=True)
-    return count
+    total = counts.total()
+    print(
+        f"{counts[NOTICED]} of {total} noticed, {counts[UNJUDGED]} could not be judged;"
+        f" again: mutants.py {seed} {total}",
+        flush=True,
+    )
+    return counts
 
 
 if __name__ == "__main__":

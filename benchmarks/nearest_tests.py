@@ -1,11 +1,13 @@
 """A plugin of pytest: which functions each test runs, and a run of given tests.
 
-``mutants.py`` loads it with ``-p nearest_tests``. The environment names files of JSON:
+``mutants.py`` loads it with ``-p nearest_tests``. The environment names files of JSON,
+and a number:
 
 ``FUNCTIONS_OF``: how the paths of modules begin. ``FUNCTIONS_RUN`` plus the process's
     number gets a row for each test that passed: its node, its seconds of the processor,
     and the first lines of the functions of these modules that it ran, by path.
 ``TESTS_WANTED``: nodes of tests. No others run, and these in this order.
+``MOST_MEMORY``, a number: bytes that each process may have.
 
 Functions of other processes are not seen.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Generator, Sequence
@@ -90,6 +93,9 @@ class Chosen:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Do what the environment asks for."""
+    most = os.environ.get("MOST_MEMORY")
+    if most:
+        resource.setrlimit(resource.RLIMIT_DATA, (int(most), int(most)))
     begins = os.environ.get("FUNCTIONS_OF")
     if begins:
         names = json.loads(Path(begins).read_text("utf-8"))

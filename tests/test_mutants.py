@@ -1,0 +1,130 @@
+"""What counts as noticed in ``benchmarks/mutants.py``, which breaks lines and runs
+tests.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import mutants  # noqa: E402 -- not a package
+
+pytestmark = pytest.mark.slow
+
+MODULE = "scrapy_mandelbot/counting.py"
+WHOLE = "def next_of(number):\n    return number + 1\n"
+OTHER = WHOLE.replace("+ 1", "+ 2")
+LOOP = "def next_of(number):\n    while True:\n        pass\n"
+WAITS = "import time\n\ndef next_of(number):\n    time.sleep(600)\n"
+DIES = "import os\n\ndef next_of(number):\n    os._exit(9)\n"
+GROWS = "def next_of(number):\n    return bytes(8 * 2**30)\n"
+NO_MODULE = "raise RuntimeError('not today')\n"
+IMPORTS = "from scrapy_mandelbot.counting import next_of\n\n"
+SEES_IT = IMPORTS + "def test_next():\n    assert next_of(1) == 2\n"
+RUNS_IT = IMPORTS + "def test_next():\n    next_of(1)\n"
+FAILS = "def test_fails():\n    assert False\n"
+NO_FIXTURE = "def test_fails(nothing_has_this_name):\n    pass\n"
+NEXT = "tests/test_next.py::test_next"
+FAILING = "tests/test_fails.py::test_fails"
+
+
+class Case(NamedTuple):
+    """A line, the tests that run for it, and what it is to be called."""
+
+    broken: str
+    tests: dict[str, str]
+    """Texts by node."""
+    word: str
+    why: str
+    whole: str = WHOLE
+
+
+CASES = {
+    "a test fails": Case(OTHER, {NEXT: SEES_IT}, mutants.NOTICED, f"FAILED {NEXT}"),
+    "no test fails": Case(OTHER, {NEXT: RUNS_IT}, mutants.UNNOTICED, ""),
+    "no test runs it": Case(OTHER, {}, mutants.UNNOTICED, "no test runs it"),
+    "no import": Case(NO_MODULE, {NEXT: RUNS_IT}, mutants.NOTICED, "ERROR tests"),
+    "no import, whole or broken": Case(
+        NO_MODULE, {NEXT: RUNS_IT}, mutants.UNJUDGED, "unbroken: ERROR tests", NO_MODULE
+    ),
+    "the process dies": Case(DIES, {NEXT: RUNS_IT}, mutants.NOTICED, ""),
+    "the process dies, whole or broken": Case(
+        DIES, {NEXT: RUNS_IT}, mutants.UNJUDGED, "unbroken: ", DIES
+    ),
+    "it takes all memory": Case(
+        GROWS, {NEXT: RUNS_IT}, mutants.NOTICED, f"FAILED {NEXT} - MemoryError"
+    ),
+    "a loop": Case(LOOP, {NEXT: RUNS_IT}, mutants.NOTICED, "no end: 1 s"),
+    "a loop, whole or broken": Case(
+        LOOP, {NEXT: RUNS_IT}, mutants.UNJUDGED, "unbroken: no end", LOOP
+    ),
+    "it waits": Case(WAITS, {NEXT: RUNS_IT}, mutants.NOTICED, "no end: 1 s"),
+    "a test fails anyway, no other": Case(
+        OTHER, {FAILING: FAILS}, mutants.UNJUDGED, f"unbroken: FAILED {FAILING}"
+    ),
+    "a fixture is never there": Case(
+        OTHER, {FAILING: NO_FIXTURE}, mutants.UNJUDGED, f"unbroken: ERROR {FAILING}"
+    ),
+    "a test fails anyway, another sees it": Case(
+        OTHER,
+        {FAILING: FAILS, NEXT: SEES_IT},
+        mutants.NOTICED,
+        f"FAILED {NEXT}",
+    ),
+    "a test fails anyway, another sees nothing": Case(
+        OTHER, {FAILING: FAILS, NEXT: RUNS_IT}, mutants.UNJUDGED, "unbroken: FAILED"
+    ),
+    "its tests are gone": Case(
+        OTHER, {NEXT: FAILS}, mutants.UNJUDGED, mutants.NONE_FOUND
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_counts_as_noticed(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it begins at once
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
+    case = CASES[name]
+    place = tmp_path / MODULE
+    for folder in (place.parent, tmp_path / "tests", tmp_path / "benchmarks"):
+        folder.mkdir()
+    (tmp_path / "pytest.ini").touch()
+    shutil.copy(BENCHMARKS / "nearest_tests.py", tmp_path / "benchmarks")
+    place.write_text(case.whole)
+    for node, text in case.tests.items():
+        (tmp_path / node.partition("::")[0]).write_text(text)
+    chosen = [mutants.Test(node, 0.1, {}) for node in case.tests]
+    mutant = mutants.Mutant(MODULE, 2, "way", "before", "after", case.broken)
+    verdict = mutants.judged(mutant, chosen, tmp_path, mutants.Bound(1.0, idle=3.0))
+    assert verdict.word == case.word, verdict
+    assert verdict.why.startswith(case.why)
+    assert place.read_text() == case.whole
+
+
+def test_a_bound_is_a_multiple_of_what_was_recorded():
+    tests = [mutants.Test("a", 10.0, {}), mutants.Test("b", 2.5, {})]
+    assert mutants.Bound.of(tests) == (mutants.START + mutants.TIMES * 12.5, 120.0)
+
+
+def test_lines_that_could_not_be_judged_fail_the_run(monkeypatch, capsys):
+    mutant = mutants.Mutant(MODULE, 2, "way", "before", "after", OTHER)
+    verdicts = [mutants.Verdict(mutants.NOTICED, "FAILED a test")] * 40
+    words = []
+    monkeypatch.setattr(mutants, "mutants", lambda _seed, number: [mutant] * number)
+    monkeypatch.setattr(mutants, "copy_of", lambda folder: folder)
+    monkeypatch.setattr(mutants, "recorded", lambda _copy: [])
+    monkeypatch.setattr(mutants, "looked_at", lambda *_, **__: words.pop())
+    words += verdicts
+    mutants.main("1", "40", "38")
+    assert "40 of 40 noticed, 0 could not be judged" in capsys.readouterr().out
+    for word, count in ((mutants.UNNOTICED, 3), (mutants.UNJUDGED, 1)):
+        words += [mutants.Verdict(word, "")] * count + verdicts[count:]
+        with pytest.raises(SystemExit):
+            mutants.main("1", "40", "38")
