@@ -234,11 +234,21 @@ class CooperativeIterator:
 # times the processor time of a slice, which others get before the next slice
 REST = 9.0
 _SLICE = 0.001  # seconds of processor time, a step more or less
-_IDLE = 0.1  # of the time since a slice, below which others have nothing to do
+# Parts of the time since a slice that others have used the processor: up to the first
+# they have nothing to do, up to the second they do not need all of it.
+_IDLE = 0.2
+_HALF = 0.5
 
 
 class LoopShare:
-    """Runs long work for all sites in slices: a tenth of a busy event loop."""
+    """Runs long work for all sites in slices: a tenth of a busy event loop.
+
+    After a slice others get `REST` times its processor time. They are waited for only
+    where they need it: in an idle loop the slices rest for their length, and in one
+    that is not busy for `REST` times their length, by the clock. Processor time alone
+    would not do, as others that have little to do take long to use that much; nor would
+    the clock alone, as other processes may have the processor meanwhile.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -265,19 +275,37 @@ class LoopShare:
         return await maybe_deferred_to_future(turn)
 
     def _take(self) -> None:
-        by_others = thread_time() - self._ended
-        is_busy = by_others > _IDLE * (self._clock.now() - self._ended_at)
-        if is_busy and by_others < REST * self._took:
-            self._clock.call_later(self._took, self._take)
+        rest = self._rest()
+        if rest > 0.0:
+            self._clock.call_later(rest, self._take)
             return
-        steps, turn = self._waiting[0]
+        self._take_slice()
+        if self._waiting:
+            self._clock.call_later(self._took, self._take)
+
+    def _rest(self) -> float:
+        """Return 0.0 if the rest is over, else the seconds until the next look."""
+        needed = REST * self._took
+        by_others = thread_time() - self._ended
+        elapsed = self._clock.now() - self._ended_at
+        if by_others >= needed or by_others <= _IDLE * elapsed:
+            return 0.0
+        if elapsed < needed:
+            return max(_SLICE, needed - elapsed)
+        if by_others <= _HALF * elapsed:
+            return 0.0
+        return max(_SLICE, needed - by_others)
+
+    def _take_slice(self) -> None:
+        """Take steps of one iterator after the other until the slice is used up."""
         began = thread_time()
-        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(
-            turn
-        )
+        until = began + _SLICE
+        while self._waiting:
+            steps, turn = self._waiting[0]
+            execute(any, (thread_time() > until for _ in steps)).chainDeferred(turn)
+            self._waiting.popleft()
+            if thread_time() > until:
+                break
         self._ended = thread_time()
         self._ended_at = self._clock.now()
         self._took = self._ended - began
-        self._waiting.popleft()
-        if self._waiting:
-            self._clock.call_later(self._took, self._take)

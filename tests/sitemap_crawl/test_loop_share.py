@@ -10,14 +10,19 @@ from scrapy_mandelbot import clock
 
 
 class Machine(TurnedClock):
-    """A loop with one processor, which others use while a turn is waited for, or do
-    not.
+    """A loop with one processor, a part of which others use while a turn is waited for.
+
+    Each call takes them `CALL` seconds of it, too.
     """
+
+    CALL = 0.0
 
     def __init__(self) -> None:
         super().__init__()
         self.spent = 0.0
-        self.is_busy = True
+        self.load = 1.0
+        """What others use of it, of all."""
+        self.looks = 0
         self.slices: list[tuple[str, float]] = []
         """The name of each slice, and what others had of the processor since the last
         one.
@@ -38,9 +43,10 @@ class Machine(TurnedClock):
     def wait(self) -> None:
         """Let time pass until the next call of the loop."""
         seconds = max(0.0, min(self.calls.values())[0] - self.now())
-        if self.is_busy:
-            self.spent += seconds
-            self.by_others += seconds
+        used = self.load * seconds + self.CALL
+        self.spent += used
+        self.by_others += used
+        self.looks += 1
         self.turn(seconds)
 
 
@@ -86,10 +92,46 @@ def test_sites_take_turns(machine):
 
 
 def test_in_an_idle_loop_a_slice_rests_for_its_own_length(machine):
-    machine.is_busy = False
+    machine.load = 0.0
     began = machine.now()
     run(machine, machine.steps("a", *[0.002] * 50))
     assert machine.now() - began == pytest.approx(50 * 0.004, rel=0.1)
+
+
+@pytest.mark.parametrize("load", [0.25, 0.3, 0.45])
+def test_in_a_loop_that_is_half_idle_the_slices_take_a_tenth_of_the_time(machine, load):
+    """Others do not need the rest of it, and would take long to use nine times as
+    much.
+    """
+    machine.load = load
+    began = machine.now()
+    run(machine, machine.steps("a", *[0.002] * 50))
+    assert machine.now() - began == pytest.approx(50 * 0.020, rel=0.1)
+
+
+@pytest.mark.parametrize("load", [0.0, 0.1, 0.3])
+def test_looking_whether_others_are_at_work_is_no_work(machine, load):
+    """A look takes some of the processor's time: looks in short intervals would make an
+    idle loop a busy one, which is looked at again.
+    """
+    machine.CALL = 0.0003
+    machine.load = load
+    began = machine.now()
+    run(machine, machine.steps("a", *[0.002] * 50))
+    assert machine.now() - began < 1.1 * 50 * 0.020
+    assert machine.looks <= 3.1 * 50
+
+
+def test_a_busy_loop_on_a_busy_machine_has_its_nine_tenths(machine):
+    """Other processes have the processor meanwhile: what counts is this one's time."""
+    machine.load = 0.6
+    run(machine, machine.steps("a", *[0.002] * 20))
+    assert all(others >= 9 * 0.002 for _, others in machine.slices[1:])
+
+
+def test_short_work_for_many_sites_shares_a_slice(machine):
+    run(machine, *(machine.steps(f"site {n}", 0.0001) for n in range(40)))
+    assert machine.looks <= 2 * 40 * 0.0001 / 0.001
 
 
 def test_what_a_step_raises_goes_to_its_caller_alone(machine):
