@@ -444,7 +444,8 @@ def recorded(copy: Path) -> list[Test]:
 
 
 def nearest(mutant: Mutant, tests: list[Test]) -> list[Test]:
-    """Return the tests that run a line's function, `LONG` seconds of them.
+    """Return the tests that run a line's function, `LONG` seconds of them; those that
+    run any of its module, where none does: what is outside of functions runs before.
 
     Those of its folder first, then those about it, then others; the quickest of each
     first.
@@ -452,6 +453,8 @@ def nearest(mutant: Mutant, tests: list[Test]) -> list[Test]:
     begins = near(mutant)
     function = function_of(ROOT / mutant.path, mutant.line)
     running = [one for one in tests if function in one.ran.get(mutant.path, ())]
+    if not running:
+        running = [one for one in tests if mutant.path in one.ran]
 
     def distance(test: Test) -> tuple[int, float]:
         places = [at for at, one in enumerate(begins) if test.node.startswith(one)]

@@ -128,3 +128,26 @@ def test_lines_that_could_not_be_judged_fail_the_run(monkeypatch, capsys):
         words += [mutants.Verdict(word, "")] * count + verdicts[count:]
         with pytest.raises(SystemExit):
             mutants.main("1", "40", "38")
+
+
+def test_a_line_is_judged_by_the_tests_of_its_function_or_of_its_module():
+    """A line outside of functions runs before any test does."""
+    path = f"{mutants.PACKAGE}/throttle/health_check.py"
+    lines = (mutants.ROOT / path).read_text("utf-8").splitlines()
+    function = next(n for n, one in enumerate(lines, 1) if "def request(" in one)
+    outside = next(n for n, one in enumerate(lines, 1) if one.startswith("_WAY |="))
+    tests = [
+        mutants.Test("tests/throttle/test_a.py::test_it", 2.0, {path: {function}}),
+        mutants.Test("tests/crawls/test_b.py::test_it", 1.0, {path: {function + 30}}),
+        mutants.Test("tests/throttle/test_c.py::test_it", 1.0, {"other.py": {9}}),
+    ]
+
+    def nearest(line):
+        mutant = mutants.Mutant(path, line, "", "", "", "")
+        return [one.node for one in mutants.nearest(mutant, tests)]
+
+    assert nearest(function + 5) == ["tests/throttle/test_a.py::test_it"]
+    assert nearest(outside) == [
+        "tests/throttle/test_a.py::test_it",
+        "tests/crawls/test_b.py::test_it",
+    ]

@@ -102,13 +102,19 @@ class SpiderHooks:
     def request_scheduled(self, request: Request) -> None:
         """Check the meta keys of the first requests."""
         self._checked += 1
-        if self._checked >= MOST_CHECKED:
-            self._crawler.signals.disconnect(
-                self.request_scheduled, signal=scrapy.signals.request_scheduled
-            )
+        if self._checked > MOST_CHECKED:
+            return
+        if self._checked == MOST_CHECKED:
+            # Later: another receiver would miss this signal.
+            Crawl.of(self._crawler).clock.call_later(0, self._stop_checking)
         new = request.meta.keys() - self._seen_keys
         if new:
             self._check_keys(new, request)
+
+    def _stop_checking(self) -> None:
+        self._crawler.signals.disconnect(
+            self.request_scheduled, signal=scrapy.signals.request_scheduled
+        )
 
     def _check_keys(self, keys: set[Any], request: Request) -> None:
         self._seen_keys.update(keys)

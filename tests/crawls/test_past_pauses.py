@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from queueing import drain, fill, open_scheduler, refuse
 from test_first_contact import later
 from webs import Answer, site
 
@@ -92,3 +93,23 @@ async def test_a_delay_of_its_site_holds_for_it(webs):
     await crawl(FreeSpider, settings, web_url=web.url)
     at = times(web)
     assert abs(at["/page/2"] - at["/page/3"]) >= 3.9
+
+
+@pytest.mark.parametrize(
+    ("obeys", "url", "goes"),
+    [
+        (True, "https://example.com/page", False),
+        (False, "https://example.com/page", True),
+        (True, "s3://bucket/page", True),
+        (False, "s3://bucket/page", True),
+    ],
+)
+def test_only_who_obeys_rules_waits_for_those_of_a_site_with_http(
+    make_crawler, obeys, url, goes
+):
+    """In a pause; the rules are unknown as yet, and other schemes have none."""
+    crawler = make_crawler(ROBOTSTXT_OBEY=obeys)
+    scheduler = open_scheduler(crawler)
+    refuse(crawler, url)
+    fill(scheduler, url + "/free", meta=FREE)
+    assert bool(drain(scheduler)) is goes

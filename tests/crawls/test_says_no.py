@@ -373,6 +373,17 @@ async def test_the_mark_of_a_challenge_decides_not_its_status(webs, answer):
 
 
 @ensureDeferred
+async def test_what_waits_in_a_download_slot_is_not_sent_to_who_refuses_robots(webs):
+    """As long as requests wait there for the delay, they are taken back."""
+    web = closed_shop(webs, CHALLENGE, pages=60)
+    settings = {**IN_MEMORY, "DOWNLOAD_DELAY": 1, "RANDOMIZE_DOWNLOAD_DELAY": False}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    refused = [hit.at for hit in web.hits if hit.status == CHALLENGE.status]
+    assert len([at for at in refused if at < refused[0] + 3_000]) == 5
+    assert result.stats["mandelbot/pause/evicted"] >= 1
+
+
+@ensureDeferred
 @pytest.mark.parametrize("listed", ["", "fetch"])
 async def test_a_503_with_another_mark_is_a_pause(webs, listed):
     """Only the word that Cloudflare documents says "challenge"."""

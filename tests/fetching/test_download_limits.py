@@ -264,3 +264,43 @@ async def test_as_much_of_a_truncated_body_is_kept_as_counts(
     with pytest.raises(TruncatedError) as raised:
         await limits.download(Request(REQUEST.url), most, 10, is_watched=True)
     assert raised.value.body == body
+
+
+@pytest.mark.parametrize(
+    ("latency", "known"), [(0.1, True), (None, False)], ids=["truncated", "no answer"]
+)
+@ensureDeferred
+async def test_only_what_was_truncated_is_followed_from_its_start(
+    crawler, limits, latency, known
+):
+    """Following costs each page of the crawl a call; a download without an answer shows
+    nothing that would be worth it.
+    """
+    seen = []
+
+    async def download_async(request):
+        seen.append(len(crawler.signals.send_catch_log(bytes_received, request=None)))
+        if latency is not None:
+            request.meta["download_latency"] = latency
+        raise TimeoutError
+
+    crawler.engine.download_async = download_async
+    for _ in range(2):
+        with suppress(TruncatedError, TimeoutError):
+            await limits.download(Request(REQUEST.url), 1_000, 10)
+    assert seen == [0, int(known)]
+
+
+@ensureDeferred
+async def test_so_many_truncated_addresses_are_known(crawler, limits, monkeypatch):
+    monkeypatch.setattr("scrapy_mandelbot.fetching.download_limits._MOST_TRUNCATED", 2)
+
+    async def download_async(request):
+        request.meta["download_latency"] = 0.1
+        raise TimeoutError
+
+    crawler.engine.download_async = download_async
+    for number in range(5):
+        with suppress(TruncatedError):
+            await limits.download(Request(f"{REQUEST.url}?{number}"), 1_000, 10)
+    assert len(limits._truncated) == 2

@@ -195,3 +195,19 @@ def test_where_refusals_come_by_chance_no_number_is_guessed():
     served(known, *range(1, 7), times=12)
     known.refused(7, begins_pause=True, may_guess=False)
     assert known.most == 6, "what is known stays"
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "most"),
+    [(12, 0, 6), (11, 0, inf), (100, 2, 6), (100, 3, inf)],
+)
+def test_each_run_serves_enough_below_the_number_and_hardly_anything_above(
+    below, above, most
+):
+    """Either alone shows that it is no limit of connections."""
+    limit = ConnectionLimit()
+    for _ in range(2):
+        served(limit, 7, times=above)
+        served(limit, 3, times=below)
+        limit.refused(7, begins_pause=True)
+    assert limit.most == most

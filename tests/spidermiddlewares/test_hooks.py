@@ -334,3 +334,43 @@ async def test_correct_hooks_and_meta_keys_are_not_logged(webs):
 
     result = await crawl(Spider)
     assert not [one for one in result.messages if "hook" in one or "did you" in one]
+
+
+@pytest.mark.parametrize(("number", "is_checked"), [(100, True), (101, False)])
+def test_the_meta_keys_of_the_first_hundred_requests_are_checked(
+    make_crawler, clock, monkeypatch, number, is_checked
+):
+    hooks = SpiderHooks(make_crawler())
+    warnings = []
+    monkeypatch.setattr(hooks, "_warn", warnings.append)
+    for _ in range(number - 1):
+        hooks.request_scheduled(scrapy.Request("https://example.com/"))
+    meta = {"dont_pauses": True}
+    hooks.request_scheduled(scrapy.Request("https://example.com/", meta=meta))
+    assert bool(warnings) is is_checked
+    clock.turn(0.0)
+
+
+def test_no_other_receiver_misses_the_signal_at_which_the_check_ends(
+    make_crawler, clock
+):
+    crawler = make_crawler()
+    before, after = [], []
+
+    def note_before(request):
+        before.append(request)
+
+    def note_after(request):
+        after.append(request)
+
+    scheduled = scrapy.signals.request_scheduled
+    crawler.signals.connect(note_before, signal=scheduled)
+    hooks = SpiderHooks.from_crawler(crawler)
+    crawler.signals.connect(note_after, signal=scheduled)
+    for _ in range(110):
+        request = scrapy.Request("https://example.com/")
+        crawler.signals.send_catch_log(scheduled, request=request)
+        clock.turn(0.0)
+    assert len(before) == len(after) == 110
+    receivers = crawler.signals.send_catch_log(scheduled, request=request)
+    assert hooks.request_scheduled not in [one for one, _ in receivers]

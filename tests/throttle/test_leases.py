@@ -11,6 +11,7 @@ from math import inf
 from types import SimpleNamespace
 
 import pytest
+from flights import flight_to
 from mandelbot import RobotsTxt
 from queueing import open_scheduler, refuse
 from scrapy import Request
@@ -413,3 +414,23 @@ def test_a_request_that_takes_no_lease_may_go_now(clock, are_lent):
         pacer=SimpleNamespace(is_needed=lambda _now: False),
     )
     assert leases.due(site, 12.5) == 12.5
+
+
+def test_a_lease_that_ended_before_it_was_renewed_is_claimed_again(server, clock):
+    """The crawl may have stood still meanwhile."""
+    store = FakeStore(server)
+    leases = Leases(store, Timers(clock, print), clock.now, lambda _: None)
+    site = Site(SITE, PausePolicy(first=1))
+    site.refused(flight_to(site), b"one", Refusal(clock.now(), "503", 30))
+    clock.turn(32)
+    assert site.pause.awaits_probe
+    leases.due(site, clock.now())
+    clock.turn(2 * WAY)
+    assert leases.due(site, clock.now()) == clock.now()
+    (claim,) = leases._leases.values()
+    claim.ends_at = clock.now() - 1
+    before = server.claims
+    leases.due(site, clock.now())
+    assert server.claims == before + 1
+    clock.turn(2 * WAY)
+    assert leases.due(site, clock.now()) == clock.now()

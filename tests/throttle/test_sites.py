@@ -152,3 +152,13 @@ def test_what_was_learnt_of_a_healthy_site_is_forgotten_after_an_hour():
         controls.append(control)
         sites.note_trouble(sites[name(number)])
     assert [remembered(control) for control in controls] == [0, 1, 1]
+
+
+def test_a_site_that_another_crawl_requests_from_now_on_is_as_never_met(sites):
+    site = sites.of(name(1))
+    pause(sites, 1)
+    sites.forget(site)
+    assert sites.in_trouble() == []
+    anew = sites.of(name(1))
+    assert anew is not site
+    assert anew.is_plain
