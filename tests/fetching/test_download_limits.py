@@ -295,12 +295,16 @@ async def test_only_what_was_truncated_is_followed_from_its_start(
 async def test_so_many_truncated_addresses_are_known(crawler, limits, monkeypatch):
     monkeypatch.setattr("scrapy_mandelbot.fetching.download_limits._MOST_TRUNCATED", 2)
 
+    followed = []
+
     async def download_async(request):
+        if crawler.signals.send_catch_log(bytes_received, request=None):
+            followed.append(request.url[-1])
         request.meta["download_latency"] = 0.1
         raise TimeoutError
 
     crawler.engine.download_async = download_async
-    for number in range(5):
+    for number in (*range(5), *range(5)):
         with suppress(TruncatedError):
             await limits.download(Request(f"{REQUEST.url}?{number}"), 1_000, 10)
-    assert len(limits._truncated) == 2
+    assert followed == ["0", "1"]

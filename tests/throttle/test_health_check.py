@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from scrapy.http.headers import Headers
 
@@ -22,36 +24,62 @@ WAY = {
 
 
 @pytest.fixture
-def check(make_crawler):
-    return HealthCheck(make_crawler(), lambda *_, **__: None, lambda _: None)
+def crawler(make_crawler):
+    return make_crawler()
 
 
 @pytest.fixture
-def site(check):
-    site = Crawl.of(check._crawler).throttle.sites.of("https://example.com")
+def site(crawler):
+    site = Crawl.of(crawler).throttle.sites.of("https://example.com")
     site.well_url = URL
     return site
 
 
+@pytest.fixture
+def sent(crawler, site, monkeypatch):
+    """Request a page again; return what was sent."""
+
+    def run(coroutine):
+        with suppress(StopIteration):
+            coroutine.send(None)
+
+    def send():
+        requests = []
+
+        async def download_async(request):
+            requests.append(request)
+
+        crawler.engine.download_async = download_async
+        check = HealthCheck(crawler, lambda *_, **__: None, lambda _: None)
+        assert check.request(site) is bool(requests)
+        return requests
+
+    monkeypatch.setattr("scrapy_mandelbot.engine.schedule", run)
+    monkeypatch.setattr("scrapy_mandelbot.engine.is_closing", lambda _: False)
+    return send
+
+
 @pytest.mark.parametrize("key", WAY)
-def test_it_takes_the_way_of_the_page_that_came_well(check, site, key):
+def test_it_takes_the_way_of_the_page_that_came_well(sent, site, key):
     """Another way may be refused, or not work, where this one does."""
     site.well_way = ({}, {key: WAY[key]})
-    assert check._request_to(site).meta[key] == WAY[key]
+    (request,) = sent()
+    assert request.meta[key] == WAY[key]
 
 
-def test_what_the_project_noted_on_that_page_is_not_taken_over(check, site):
+def test_what_the_project_noted_on_that_page_is_not_taken_over(sent, site):
     site.well_way = ({}, {"item": object(), "depth": 3, "download_latency": 0.1})
-    meta = check._request_to(site).meta
-    assert not {"item", "depth", "download_latency"} & meta.keys()
+    (request,) = sent()
+    assert not {"item", "depth", "download_latency"} & request.meta.keys()
 
 
-def test_it_has_the_headers_of_that_page_but_those_of_its_visit(check, site):
+def test_it_has_the_headers_of_that_page_but_those_of_its_visit(sent, site):
     headers = {"Accept-Language": "fr", "Cookie": "a=b", "If-None-Match": '"x"'}
     site.well_way = (Headers(headers), {})
-    assert check._request_to(site).headers.keys() == {b"Accept-Language"}
+    (request,) = sent()
+    assert request.headers.keys() == {b"Accept-Language"}
 
 
-def test_what_another_download_handler_took_is_not_requested_again(check, site):
+def test_what_another_download_handler_took_is_not_requested_again(sent, site):
     site.well_way = ({}, {"playwright_page": True})
-    assert check._request_to(site) is None
+    assert sent() == []
