@@ -132,10 +132,20 @@ class SiteAndQueue:
 
     def most_at_once(self) -> int:
         """Return how many requests may be in flight."""
-        return InFlight.AT_FIRST + self._answered
+        return self.site.concurrency.bound
 
     def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
+        flight.at_once = self._in_flight
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most)
 
     def left(self, flight: Flight[Site], _url: str, now: float) -> None:
         self.site.sent(flight, now)
@@ -228,23 +238,14 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
-class MeasuredSiteAndQueue(SiteAndQueue):
-    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+class FixedSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "fixed"``."""
 
     def most_at_once(self) -> int:
-        return self.site.concurrency.bound
+        return InFlight.AT_FIRST + self._answered
 
     def _look_at_limit(self, flight: Flight, now: float) -> None:
-        flight.at_once = self._in_flight
-        site = self.site
-        most = self.crawl.scenario.in_flight
-        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
-            return
-        if site.concurrency is ConcurrencyLimit.NONE:
-            if self._answered + self._in_flight < FIRST:
-                return
-            site.concurrency = ConcurrencyLimit(most)
-        site.concurrency.full(self._answered, now, most)
+        """Nothing is found out."""
 
 
 class _OfOneName:
