@@ -23,6 +23,10 @@ crawl and for the visitors behind it in the queue.
 - Answers are timed in batches. The more neighbouring batches differ, the more of them
   are compared. Where no affordable number of them would do, nothing is tried downward,
   and upward the project's number is used.
+- What is answered soon comes first. Of pages that take 10 ms or 5 s, the first batches
+  see those of 10 ms alone, and seem to prove that few requests at once are enough. So a
+  measurement says nothing for fewer while a request is in flight that was sent before
+  it began; and a trial of fewer would wait with nothing to do for such requests.
 
 A number is judged only while it, and nothing else, holds requests back; the caller says
 so with :meth:`ConcurrencyLimit.full`. A refusal ends a trial where it began: refusals,
@@ -37,9 +41,12 @@ from __future__ import annotations
 
 from enum import Enum
 from math import ceil, inf, log, sqrt
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FIRST = 8
 """Requests at once before anything is known of a site; fewer if the project says so."""
@@ -104,6 +111,7 @@ class _Batches:
         "answers",
         "began",
         "bound",
+        "first",
         "half",
         "last",
         "seconds",
@@ -116,6 +124,7 @@ class _Batches:
         self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
+        self.first = -1.0  # when the first batch began
         # Seconds until half of the first answers came that were in flight, and all.
         self.half = -1.0
         self.whole = -1.0
@@ -146,6 +155,7 @@ class _Batches:
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
+        self.first = now
         self.until = answers + self.size
 
     def next_batch(self, answers: int, now: float) -> float:
@@ -191,6 +201,7 @@ class ConcurrencyLimit:
     __slots__ = (
         "_before_guess",
         "_enough",
+        "_has_stragglers",
         "_is_low",
         "_measurement",
         "_more_was_last",
@@ -230,6 +241,8 @@ class ConcurrencyLimit:
         self._rest_left = 0  # of these
         self._enough = 0  # a number of which half was not enough
         self._before_guess = 0  # the bound when a limit of connections was guessed
+        # Whether a request is in flight that was sent before the measurement began.
+        self._has_stragglers = False
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
         self.full_at = 0
@@ -244,7 +257,9 @@ class ConcurrencyLimit:
     def __repr__(self) -> str:
         return f"<{self.bound} at once, {self.phase.value}>"
 
-    def full(self, answers: int, now: float, most: int) -> bool:
+    def full(
+        self, answers: int, now: float, most: int, oldest: Callable[[], float]
+    ) -> bool:
         """Note that as many requests are in flight as may be.
 
         Returns whether it is news what the limit rests at: `comparison` says why.
@@ -253,6 +268,7 @@ class ConcurrencyLimit:
             answers: of the site so far, those of refused requests not counted.
             now: seconds, of any clock that runs evenly.
             most: what the project allows, at least 1.
+            oldest: returns when the oldest request in flight was sent, by that clock.
         """
         allowed = most
         if self.connections is not None:
@@ -267,7 +283,7 @@ class ConcurrencyLimit:
         if self.phase is Phase.STARTING:
             measurement.note_round_trip(answers, now)
         if answers >= measurement.until:
-            self._end_batch(measurement, answers, now, most)
+            self._end_batch(measurement, answers, now, most, oldest)
             # once something was judged: no calls more for most of the pages
             if self._measurement is not measurement:
                 is_news = self._is_news(allowed)
@@ -276,7 +292,12 @@ class ConcurrencyLimit:
         return is_news
 
     def _end_batch(
-        self, measurement: _Batches, answers: int, now: float, most: int
+        self,
+        measurement: _Batches,
+        answers: int,
+        now: float,
+        most: int,
+        oldest: Callable[[], float],
     ) -> None:
         """Begin with a batch, or end it; judge, if it is the last one."""
         if measurement.began < 0.0 or now - measurement.began > _ASLEEP:
@@ -289,10 +310,14 @@ class ConcurrencyLimit:
         elif self.phase is Phase.RESTING:
             if measurement.answers < _LONG * measurement.size:
                 return
+            self._has_stragglers = oldest() < measurement.first
             self._watch(measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             return
         else:
+            self._has_stragglers = oldest() < measurement.first
+            if self._may_wait_for_stragglers(measurement):
+                return
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
             self._measurement = _Batches(self.bound, 0)
@@ -301,6 +326,11 @@ class ConcurrencyLimit:
             self._measurement.until = answers
         else:  # what was sent with the other number comes first
             self._measurement.until = answers + max(self.bound, self._other)
+
+    def _may_wait_for_stragglers(self, measurement: _Batches) -> bool:
+        if self.phase is not Phase.FEWER or not self._has_stragglers:
+            return False
+        return measurement.answers < _MOST_BATCHES * measurement.size
 
     def _is_news(self, most: int) -> bool:
         if self.phase is not Phase.RESTING or self.is_guess:
@@ -397,6 +427,14 @@ class ConcurrencyLimit:
     def _is_too_noisy(self) -> bool:
         return _NOISE * self._variance > _MOST_BATCHES
 
+    def _is_in_doubt(self) -> bool:
+        """Return whether a measurement shows nothing about a smaller number.
+
+        What is answered soon comes first: as long as a request is in flight that was
+        sent before it began, it has seen too few of those that take long.
+        """
+        return self._has_stragglers or self._is_too_noisy()
+
     def _measure_anew(self) -> None:
         self._measurement = _Batches(self.bound, 0)
 
@@ -423,7 +461,7 @@ class ConcurrencyLimit:
     def _start(self, rate: float, most: int) -> None:
         """Try more while that brings more pages; look for fewer where it does not."""
         share = self._share_brought(rate)
-        if share < _STARTING_SHARE and not self._is_too_noisy():
+        if share < _STARTING_SHARE and not self._is_in_doubt():
             self.comparison = Comparison(self._other, self._reference, self.bound, rate)
             self.bound = self._other
             self._try_fewer(self._reference)
@@ -438,8 +476,6 @@ class ConcurrencyLimit:
             self._go_to_rest()
         elif self._reference and share >= _STARTED_WELL:
             self._enough = self.bound
-            self._go_to_rest()
-        elif self._is_too_noisy():
             self._go_to_rest()
         else:
             self._try_fewer(rate)
@@ -505,6 +541,8 @@ class ConcurrencyLimit:
         other = self.bound // 2
         if other == 0 or self._is_too_noisy():
             self._go_to_rest()
+        elif self._has_stragglers:
+            self._rest_for_stragglers()
         else:
             self._begin_trial(Phase.FEWER, _Trial(_FEWER_SHARE, rate), other)
 
@@ -518,6 +556,9 @@ class ConcurrencyLimit:
     def _compare(self, rate: float, most: int) -> None:
         trial = self._trial
         assert trial is not None  # noqa: S101 -- both phases of trials have one
+        if self.phase is Phase.FEWER and self._has_stragglers:
+            self._end_trial(max(self.bound, self._other), rate, most)
+            return
         trial.compare(self.bound, rate, self._other)
         is_up = self.phase is Phase.MORE
         if trial.score >= (_IN_FAVOUR_OF_MORE if is_up else _IN_FAVOUR):
@@ -562,6 +603,13 @@ class ConcurrencyLimit:
         if self.comparison is None or self.comparison.bound != chosen:
             return None
         return self.comparison
+
+    def _rest_for_stragglers(self) -> None:
+        """Rest for one long batch: what is in flight for so long will have come."""
+        rest = self._rest
+        self._go_to_rest()
+        self._rest = rest
+        self._rest_left = 1
 
     def _go_to_rest(self) -> None:
         self.phase = Phase.RESTING
