@@ -377,6 +377,9 @@ def _healthy() -> dict[str, Row]:
     rows["jitter 50 %, 8"] = Row(
         lambda chance: LoadedServer(_MANY, _jitter(chance, 0.1, 0.9)), 8
     )
+    rows["0.05 to 3 s, 8"] = Row(
+        lambda chance: LoadedServer(_MANY, _jitter(chance, 1.525, 0.967)), 8
+    )
     for number in (8, 32):
         rows[f"mixed 10 ms, 2 s (1 of 3), {number}"] = Row(
             lambda chance: LoadedServer(_MANY, _mixed(chance, 0.01, 2.0, 3)), number

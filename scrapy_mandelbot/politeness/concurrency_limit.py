@@ -27,6 +27,10 @@ crawl and for the visitors behind it in the queue.
   see those of 10 ms alone, and seem to prove that few requests at once are enough. So a
   measurement says nothing for fewer while a request is in flight that was sent before
   it began; and a trial of fewer would wait with nothing to do for such requests.
+- *A trial of fewer* that is in vain takes twice as long as its answers need. Together
+  such trials may cost two seconds and a twentieth of the crawl's time: a slow site
+  whose pages differ is crawled for a while before the first one. The one that begins
+  where twice as many have just brought no more pages is free.
 
 A number is judged only while it, and nothing else, holds requests back; the caller says
 so with :meth:`ConcurrencyLimit.full`. A refusal ends a trial where it began: refusals,
@@ -75,6 +79,9 @@ _TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
 _WELL_REST = 8  # the same where the first answers came together
 _LONGEST_REST = 32
+# Seconds that trials of fewer may cost in all: so many, and a share of the crawl's.
+_ALLOWED = 2.0
+_ALLOWED_SHARE = 0.05
 _HALVED = log(2.0)  # a rate that fell so far is looked into at once
 _CHANGED = log(1.3)  # one that changed so far when the rest is over, or grew so far
 
@@ -199,7 +206,9 @@ class ConcurrencyLimit:
     """
 
     __slots__ = (
+        "_allowed",
         "_before_guess",
+        "_began",
         "_enough",
         "_has_stragglers",
         "_is_low",
@@ -210,6 +219,7 @@ class ConcurrencyLimit:
         "_reported",
         "_rest",
         "_rest_left",
+        "_spent",
         "_trial",
         "_variance",
         "bound",
@@ -240,6 +250,9 @@ class ConcurrencyLimit:
         self._rest = _FIRST_REST  # long batches of the next rest
         self._rest_left = 0  # of these
         self._enough = 0  # a number of which half was not enough
+        self._began = -1.0  # when the number was reached first
+        self._allowed = 0.0  # seconds that trials of fewer may have cost by now
+        self._spent = 0.0  # that they have cost, if each halved the pages a second
         self._before_guess = 0  # the bound when a limit of connections was guessed
         # Whether a request is in flight that was sent before the measurement began.
         self._has_stragglers = False
@@ -271,6 +284,8 @@ class ConcurrencyLimit:
             oldest: returns when the oldest request in flight was sent, by that clock.
         """
         allowed = most
+        if not 0.0 <= self._began <= now:
+            self._began = now
         if self.connections is not None:
             most = int(min(most, self.connections.most))
         if self.bound > most:
@@ -303,6 +318,7 @@ class ConcurrencyLimit:
         if measurement.began < 0.0 or now - measurement.began > _ASLEEP:
             measurement.begin(answers, now)
             return
+        self._allowed = _ALLOWED + _ALLOWED_SHARE * (now - self._began)
         difference = measurement.next_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
@@ -464,6 +480,7 @@ class ConcurrencyLimit:
         if share < _STARTING_SHARE and not self._is_in_doubt():
             self.comparison = Comparison(self._other, self._reference, self.bound, rate)
             self.bound = self._other
+            self._spent = -self._cost(self._reference, self.bound // 2)
             self._try_fewer(self._reference)
         elif self.bound < most:
             self._reference = rate
@@ -541,10 +558,25 @@ class ConcurrencyLimit:
         other = self.bound // 2
         if other == 0 or self._is_too_noisy():
             self._go_to_rest()
-        elif self._has_stragglers:
-            self._rest_for_stragglers()
+        elif self._has_stragglers or not self._is_affordable(rate, other):
+            self._rest_briefly()
         else:
+            self._spent += self._cost(rate, other)
             self._begin_trial(Phase.FEWER, _Trial(_FEWER_SHARE, rate), other)
+
+    def _is_affordable(self, rate: float, fewer: int) -> bool:
+        return self._spent + self._cost(rate, fewer) <= self._allowed
+
+    def _cost(self, rate: float, fewer: int) -> float:
+        """Return the seconds that a trial of fewer costs where it is in vain.
+
+        That is as long as its answers take without it: at half the pages a second they
+        take twice as long.
+        """
+        batches = min(
+            max(_FEWEST_BATCHES, ceil(_NOISE * self._variance)), _MOST_BATCHES
+        )
+        return (self.bound + batches * max(_BATCH, fewer)) / rate
 
     def _begin_trial(self, phase: Phase, trial: _Trial, bound: int) -> None:
         self.phase = phase
@@ -590,6 +622,7 @@ class ConcurrencyLimit:
         if is_up:
             self._try_more(rate, most)
         else:
+            self._spent = 0.0  # what is enough has cost nothing
             self._try_fewer(rate)
 
     def _compared(
@@ -604,8 +637,8 @@ class ConcurrencyLimit:
             return None
         return self.comparison
 
-    def _rest_for_stragglers(self) -> None:
-        """Rest for one long batch: what is in flight for so long will have come."""
+    def _rest_briefly(self) -> None:
+        """Rest for one long batch, until a trial of fewer may begin."""
         rest = self._rest
         self._go_to_rest()
         self._rest = rest

@@ -101,7 +101,7 @@ def test_the_limit_never_exceeds_what_the_project_allows(most, number, thrash):
 def test_a_site_of_few_workers_is_not_asked_for_more_than_they_can_make(
     most, number, thrash
 ):
-    site = Site(workers(number, thrash=thrash), most).crawl(600)
+    site = Site(workers(number, thrash=thrash), most).crawl(1_000)
     assert 0.9 * number <= site.mean(400) <= 2.5 * number
 
 
@@ -293,3 +293,23 @@ def test_a_trial_of_fewer_waits_for_a_request_from_before_and_then_ends():
     site.crawl(8 * FIRST)
     assert site.limit.bound == before
     assert site.limit.phase is Phase.RESTING
+
+
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 10.0])
+def test_trials_of_fewer_take_a_twentieth_of_the_time_and_two_seconds(seconds):
+    """Of a site that bears all: at each moment, as a crawl may end at any."""
+    site = Site(lambda in_flight, _now: in_flight / seconds, 8)
+    spent = 0.0
+    for _ in range(4_000):
+        before = site.now
+        bound = min(site.limit.bound, site.most)
+        site.crawl(1)
+        spent += (site.now - before) * (1 - bound / site.most)
+        assert spent <= 0.06 * (site.now - 1_000.0) + 2.0
+    assert spent, "fewer have been tried"
+
+
+def test_a_trial_that_found_fewer_to_be_enough_has_cost_nothing():
+    """So the next one may begin at once."""
+    site = Site(lambda in_flight, _now: min(in_flight, 1) / 0.06, 8).crawl(200)
+    assert site.limit.bound == 1
