@@ -151,9 +151,19 @@ class Sites:
     may be used for.
     """
 
-    def __init__(self, seed: int, *, are_quiet: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        are_quiet: bool = False,
+        listed: int = LISTED,
+        scheme: bytes = b"http",
+    ) -> None:
         self._seed = seed
         self._are_quiet = are_quiet
+        self._listed = listed
+        """Pages of a sitemap."""
+        self._scheme = scheme
         self._asked: Counter[tuple[bytes, bytes]] = Counter()
         self.answered: Counter[str] = Counter()
 
@@ -184,7 +194,7 @@ class Sites:
         answer = ANSWERS[kind]
         head, body = answer(path, chance) if callable(answer) else answer
         if head.startswith(b"200"):
-            head, body = _with_more(host, path, head, body)
+            head, body = self._with_more(host, path, head, body)
         length = len(body) + (1_000 if kind == "cut" else 0)
         head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (head, length)
         if kind != "slow":
@@ -215,6 +225,25 @@ class Sites:
             return "refused"
         return chance.choices(list(PAGES), list(PAGES.values()))[0]
 
+    def _with_more(
+        self, host: bytes, path: bytes, head: bytes, body: bytes
+    ) -> tuple[bytes, bytes]:
+        """Return an answer with what else a site has to say."""
+        site = b"%b://%b" % (self._scheme, host)
+        if path == b"/sitemap.xml":
+            urls = (
+                b"<url><loc>%b/listed/%d</loc></url>" % (site, number)
+                for number in range(self._listed)
+            )
+            sitemap = b"<urlset>%b</urlset>" % b"".join(urls)
+            return b"200 OK\r\nContent-Type: text/xml", sitemap
+        if path == b"/.well-known/tdmrep.json":
+            return b"200 OK\r\nContent-Type: application/json", TDMREP
+        if body == ROBOTS:
+            more = b"Content-Signal: ai-train=no\nSitemap: %b/sitemap.xml\n" % site
+            return head, body + more
+        return head + SAID, body
+
 
 def _moved(path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     """Return a redirect to a page that none other leads to; a robots.txt moves once."""
@@ -231,29 +260,6 @@ def _refused_until(_path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
         [b"1", b"2", b"Thu, 01 Jan 1970 00:00:00 GMT", b"soon", b"2.5"]
     )
     return b"503 No\r\nRetry-After: " + after, b"later"
-
-
-def _with_more(
-    host: bytes, path: bytes, head: bytes, body: bytes
-) -> tuple[bytes, bytes]:
-    """Return an answer with what else a site has to say."""
-    if path == b"/sitemap.xml":
-        urls = (
-            b"<url><loc>http://%b/listed/%d</loc></url>" % (host, n)
-            for n in range(LISTED)
-        )
-        return b"200 OK\r\nContent-Type: text/xml", b"<urlset>%b</urlset>" % b"".join(
-            urls
-        )
-    if path == b"/.well-known/tdmrep.json":
-        return b"200 OK\r\nContent-Type: application/json", TDMREP
-    if body == ROBOTS:
-        return (
-            head,
-            body
-            + b"Content-Signal: ai-train=no\nSitemap: http://%b/sitemap.xml\n" % host,
-        )
-    return head + SAID, body
 
 
 HTML = b"200 OK\r\nContent-Type: text/html"
