@@ -235,6 +235,7 @@ ATTACKS = {
 }
 
 
+AT_ONCE = 10  # requests of start() in a turn
 BEFORE = 20  # pages of the healthy site before any of the other
 
 
@@ -304,6 +305,8 @@ class TwoSites(scrapy.Spider):
     async def start(self):
         for number in range(self.pages):
             yield scrapy.Request(f"https://healthy.example/{number}")
+            if number % AT_ONCE == 0:  # else Scrapy takes all of them in one turn
+                await asyncio.sleep(0)
 
     def parse(self, response):
         if "//healthy." in response.url:

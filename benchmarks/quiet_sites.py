@@ -85,6 +85,7 @@ VARIANTS = {
         **soak.SETTINGS,
         "CONCURRENT_REQUESTS": AT_ONCE,
         PER_DOMAIN: 8,
+        "DOWNLOAD_TIMEOUT": 180,  # tracing takes its time, and no site is silent
         "LOG_FILE": None,
         "LOG_LEVEL": "CRITICAL",
     },
@@ -142,13 +143,16 @@ class Quiet(scrapy.Spider):
         raise scrapy.exceptions.DontCloseSpider
 
     def has_all(self) -> bool:
-        """Return whether all sitemaps are read, and all that they list was fed."""
+        """Return whether no sitemap is to be read, nor an entry of one to be fed."""
         if self.settings["MANDELBOT_SITEMAPS"] != "follow":
             return True
         start = "mandelbot/sitemaps/"
         stats = self.crawler.stats.get_stats()
-        is_read = stats.get(f"{start}read", 0) == stats[f"{start}discovered"]
-        return is_read and stats[f"{start}fed"] == stats[f"{start}entries"]
+        dealt_with = stats.get(f"{start}read", 0) + stats.get(f"{start}failed", 0)
+        return (
+            dealt_with == stats[f"{start}discovered"]
+            and stats[f"{start}fed"] == stats[f"{start}entries"]
+        )
 
     async def end(self) -> None:
         """Close the connections that are kept, look again, and stop."""
