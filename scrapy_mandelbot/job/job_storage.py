@@ -6,7 +6,7 @@ Of a waiting request, memory holds only its line's length.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -191,11 +191,18 @@ class JobStorage(RequestStorage):
         del self.unacked[request]
         return True
 
-    def in_flight(self) -> set[int]:
+    def sent(self, unsent: Collection[Request]) -> set[int]:
+        """Return the numbers of those that may be why the process dies, if it does.
+
+        All that were handed out, but those that are `unsent`. A callback may send its
+        own request once more: it may be why all the same.
+        """
         return {
             one.number
-            for one in self.unacked.values()
-            if one.is_out and one.number is not None
+            for request, one in self.unacked.items()
+            if one.is_out
+            and one.number is not None
+            and (request not in unsent or one.has_called)
         }
 
     def acknowledged(self, request: Request) -> bool:

@@ -226,6 +226,8 @@ class InFlight:
         """How requests end that fail now, where that is not to be seen from the
         exception.
         """
+        self.awaiting_rules: set[Request] = set()
+        """Requests that wait for a robots.txt."""
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites
@@ -330,6 +332,17 @@ class InFlight:
     def in_slot(self, slot: str) -> int:
         """Return how many requests were handed out to the slot and have not ended."""
         return len(self._in_slots.get(slot, ()))
+
+    def unsent(self) -> Collection[Request]:
+        """Return the requests that wait for a robots.txt or in their download slots.
+
+        They have no part in what happens to the process meanwhile. One that a
+        middleware of the project holds is not among them: it may be fetching the page.
+        """
+        if not self._in_slots:
+            return self.awaiting_rules
+        in_slots = engine.waiting_in_slots(self._crawler, self._in_slots)
+        return in_slots | self.awaiting_rules
 
     def slots(self) -> Collection[str]:
         """Return the download slots that have any."""

@@ -113,7 +113,7 @@ def test_a_request_handed_out_is_committed_as_claimed_a_second_later(
     assert not job.deliveries.in_flight
     assert scheduler.next_request().url == PAGE
     clock.turn(2)
-    assert job.deliveries.in_flight == job.storage.in_flight()
+    assert job.deliveries.in_flight == job.storage.sent(())
     assert len(job.deliveries.in_flight) == 1
 
 

@@ -263,6 +263,69 @@ def test_requests_in_flight_are_committed_before_a_callback_runs(run):
     assert in_flight.in_flight == set()
 
 
+def waits_for_a_robots_txt(run: Run, request: Request):
+    """Let a request wait for a robots.txt; return what ends that."""
+    waiting = Crawl.of(run.crawler).throttle.in_flight.awaiting_rules
+    waiting.add(request)
+    return waiting.clear
+
+
+def waits_in_its_slot(run: Run, request: Request):
+    """Let a request wait in its download slot; return what ends that."""
+    downloader = run.crawler.engine.downloader
+    downloader.send(request)
+    queue = downloader.slots[downloader.get_slot_key(request)].queue
+    queue.append((request, None))
+    return queue.clear
+
+
+WAITS = pytest.mark.parametrize("waits", [waits_in_its_slot, waits_for_a_robots_txt])
+
+
+@WAITS
+def test_a_request_that_is_not_sent_has_no_part_in_a_death(run, clock, waits):
+    """Three runs die while it waits for its turn; the fourth sends it in its place."""
+    first = run()
+    first.start("waits", "later")
+    for number in range(3):
+        one = run() if number else first
+        waits(one, one.next())
+        clock.turn(5)
+        one.die()
+    last = run()
+    assert last.told("mandelbot/job/set_aside") is None
+    assert sorted(last.all()) == ["later", "waits"]
+
+
+@WAITS
+def test_a_request_has_a_part_in_a_death_from_when_it_is_sent(run, clock, waits):
+    """The job notes it within a second: its download may kill the process."""
+    first = run()
+    first.start("kills")
+    for number in range(3):
+        one = run() if number else first
+        leaves = waits(one, one.next())
+        clock.turn(5)
+        leaves()
+        clock.turn(1)
+        one.die()
+    last = run()
+    assert last.next() is None
+    assert last.told("mandelbot/job/set_aside") == 1
+
+
+def test_nothing_is_written_while_a_request_only_waits(run, clock, monkeypatch):
+    """However often the job looks whether it is sent."""
+    one = run()
+    one.start("waits")
+    waits_in_its_slot(one, one.next())
+    clock.turn(5)
+    commits = []
+    monkeypatch.setattr(one.job.store, "commit", lambda: commits.append(clock.now()))
+    clock.turn(60)
+    assert commits == []
+
+
 def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     """It is told, the run does not end as finished, and it comes back when it is
     brought back.
