@@ -54,7 +54,7 @@ _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 _SALVAGED = "job_salvaged"
 
 
-# seconds until what was in flight at a death no longer waits for the others
+# seconds until what had been sent at a death no longer waits for the others
 _OVERDUE = 600.0
 # seconds between two looks whether a request is sent that waited at the last commit
 _LOOK_AGAIN = 1.0
@@ -99,7 +99,7 @@ class Job(RunningJob):
         self.saves = Saves(self, self.store, self._save, soon)
         self._looks: Timers[Job] = Timers(self.clock, Job._look_for_sent)
         self._overdue_at = self.clock.now() + _OVERDUE
-        # Of those that were in flight at a death, the last to be handed out, and their
+        # Of those that had been sent at a death, the last to be handed out, and their
         # lines.
         self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
@@ -215,7 +215,7 @@ class Job(RunningJob):
         one = self.unacked_of(request)
         if one is None or one.number is None:
             return
-        if one.number in self.deliveries.in_flight:
+        if one.number in self.deliveries.sent:
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
@@ -223,7 +223,7 @@ class Job(RunningJob):
     def _has_start(self, request: Request, fingerprint: int) -> bool:
         """Return whether the job still has this request from a previous start().
 
-        One that was in flight at a death is sent at once: others of its kind wait until
+        One that had been sent at a death is sent at once: others of its kind wait until
         all else is done, but pages may depend on this one, as on a login.
         """
         number = self.store.waiting_start(fingerprint)
@@ -249,7 +249,7 @@ class Job(RunningJob):
 
     @property
     def has_overdue(self) -> bool:
-        """Whether a request that was in flight at a death may be sent beside others."""
+        """Whether a request that had been sent at a death may go beside others."""
         if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
             return False
         return self.storage.unacked.keys().isdisjoint(self._tried)
@@ -264,7 +264,7 @@ class Job(RunningJob):
 
     @property
     def left_over(self) -> int:
-        """How many requests that were in flight at a death this run does not send."""
+        """How many requests that had been sent at a death this run leaves."""
         waiting = self.deliveries.waiting
         lines = {self.deliveries.lines[number] for number in waiting}
         return len(waiting) if all(map(self._is_over, lines)) else 0
@@ -355,7 +355,7 @@ class Job(RunningJob):
         Nothing else reports that it leaves its download slot.
         """
         unsent = self._crawl.throttle.in_flight.unsent()
-        if self.storage.sent(unsent) <= self.deliveries.in_flight:
+        if self.storage.sent(unsent) <= self.deliveries.sent:
             if unsent:
                 self._look_soon()
         elif self.saves.error is None:  # else the timer tries again

@@ -233,13 +233,14 @@ def test_a_page_is_settled_only_after_its_unserializable_requests(run):
     assert not third.give(third.job.start, "child"), "also by the next run"
 
 
-def test_requests_in_flight_are_committed_before_a_callback_runs(run):
+def test_a_sent_request_is_committed_before_its_callback_runs(run):
     """A commit is made for that, and none where it is known."""
     first = run()
     first.start("1", "2")
-    request, in_flight = first.next(), first.job.deliveries
+    request = first.next()
+    deliveries = first.job.deliveries
     first.job.saves.now()
-    assert len(in_flight.in_flight) == 1
+    assert len(deliveries.sent) == 1
     commits = []
     first.job.before_commits(lambda: commits.append(None))
     first.job.begins(request)
@@ -253,14 +254,14 @@ def test_requests_in_flight_are_committed_before_a_callback_runs(run):
     first.job.saves.error = None
     first.job.begins(other)
     assert len(commits) == 1
-    assert len(in_flight.in_flight) == 2
+    assert len(deliveries.sent) == 2
     first.job.begins(other)
     assert len(commits) == 1
     first.end(request)
-    assert len(in_flight.in_flight) == 1
+    assert len(deliveries.sent) == 1
     first.send_back(other)
     first.job.saves.now()
-    assert in_flight.in_flight == set()
+    assert deliveries.sent == set()
 
 
 def waits_for_a_robots_txt(run: Run, request: Request):
@@ -371,7 +372,7 @@ def test_requests_in_flight_at_a_death_are_sent_a_few_at_a_time(run):
         first.next()
         first.clock.turn(100)
     first.job.saves.now()
-    count = len(first.job.deliveries.in_flight)
+    count = len(first.job.deliveries.sent)
     first.die()
     second = run()
     assert len(second.scheduler) == 20
