@@ -197,13 +197,16 @@ class JobStorage(RequestStorage):
         All that were handed out, but those that are `unsent`. A callback may send its
         own request once more: it may be why all the same.
         """
-        return {
+        sent = {
             one.number
-            for request, one in self.unacked.items()
-            if one.is_out
-            and one.number is not None
-            and (request not in unsent or one.has_called)
+            for one in self.unacked.values()
+            if one.is_out and one.number is not None
         }
+        for request in unsent:
+            one = self.unacked.get(request)
+            if one is not None and one.number is not None and not one.has_called:
+                sent.discard(one.number)
+        return sent
 
     def acknowledged(self, request: Request) -> bool:
         """Record that a request is done; return whether it belonged to the job."""
