@@ -124,9 +124,7 @@ class RobotsTxtMiddleware:
         if throttle.has_given_up(flight):
             return None, None  # PauseMiddleware answers it
         fetcher = self._crawl.fetchers.of(request)
-        awaiting = throttle.in_flight.awaiting_rules
         while True:
-            awaiting.add(request)
             try:
                 rules = await fetcher.rules(
                     site.name, request, has_answered=site.has_answered
@@ -135,7 +133,6 @@ class RobotsTxtMiddleware:
                 flight.end = End.CANCELLED
                 raise
             finally:
-                awaiting.discard(request)
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 self._keep(site, fetcher, rules)

@@ -226,8 +226,6 @@ class InFlight:
         """How requests end that fail now, where that is not to be seen from the
         exception.
         """
-        self.awaiting_rules: set[Request] = set()
-        """Requests that wait for a robots.txt."""
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites
@@ -334,15 +332,15 @@ class InFlight:
         return len(self._in_slots.get(slot, ()))
 
     def unsent(self) -> Collection[Request]:
-        """Return the requests that wait for a robots.txt or in their download slots.
+        """Return the requests that wait in their download slots.
 
-        They have no part in what happens to the process meanwhile. One that a
-        middleware of the project holds is not among them: it may be fetching the page.
+        They have no part in what happens to the process meanwhile. One that waits for a
+        robots.txt is not among them, as that file is fetched for it; nor is one that a
+        middleware of the project holds, which may be fetching the page.
         """
         if not self._in_slots:
-            return self.awaiting_rules
-        in_slots = engine.waiting_in_slots(self._crawler, self._in_slots)
-        return in_slots | self.awaiting_rules
+            return ()
+        return engine.waiting_in_slots(self._crawler, self._in_slots)
 
     def slots(self) -> Collection[str]:
         """Return the download slots that have any."""

@@ -144,38 +144,50 @@ class DiesWhileOneWaits(Noting):
         shutil.copytree(self.settings["JOBDIR"], self.next_job)
 
 
-@ensureDeferred
-@pytest.mark.parametrize(
-    ("settings", "robots_takes"),
-    [
-        ({"DOWNLOAD_DELAY": 20, "RANDOMIZE_DOWNLOAD_DELAY": False}, None),
-        ({"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": 30}, 9.0),
-    ],
-)
-async def test_no_death_counts_for_a_page_that_only_waits(
-    webs, folder, loop_is_turned, settings, robots_takes
-):
-    """For a delay, or for a robots.txt: three runs die, and the fourth sends it."""
+async def after_three_deaths(webs, folder, other, **settings):
+    """Return the fourth run, after three that died while a page of a site waited."""
     web = webs()
-    other = web
     web.pages = {f"/{number}": html() for number in range(3)}
-    if robots_takes:
-        other = webs("127.0.0.2")
-        other.pages["/robots.txt"] = Answer(b"", 404, delay=robots_takes)
+    other = other or web
     other.pages["/waits"] = html()
     for number in range(3):
-        job = folder.with_name(f"job-{number}")
         next_job = folder.with_name(f"job-{number + 1}")
-        place = {"first": f"{web.url}/{number}", "waits": f"{other.url}/waits"}
         await crawl(
             DiesWhileOneWaits,
-            {"JOBDIR": str(job), "ROBOTSTXT_OBEY": False, **settings},
+            {
+                "JOBDIR": str(folder.with_name(f"job-{number}")),
+                "ROBOTSTXT_OBEY": False,
+                **settings,
+            },
+            first=f"{web.url}/{number}",
+            waits=f"{other.url}/waits",
             next_job=next_job,
-            **place,
         )
-    last = await run(Noting, next_job)
+    return await run(Noting, next_job)
+
+
+@ensureDeferred
+async def test_no_death_counts_for_a_page_that_only_waits(webs, folder, loop_is_turned):
+    """In its download slot: three runs die, and the fourth sends it."""
+    last = await after_three_deaths(
+        webs, folder, None, DOWNLOAD_DELAY=20, RANDOMIZE_DOWNLOAD_DELAY=False
+    )
     assert last.stats["finish_reason"] == "finished"
-    assert requests_of(last) == {f"{other.url}/waits": 1}
+    assert [url.rpartition("/")[2] for url in requests_of(last)] == ["waits"]
+
+
+@ensureDeferred
+async def test_deaths_count_for_a_page_whose_robots_txt_is_fetched(
+    webs, folder, loop_is_turned
+):
+    """That file may be the cause, and would be of each run that asks for it."""
+    other = webs("127.0.0.2")
+    other.pages["/robots.txt"] = Answer(b"", 404, delay=9.0)
+    last = await after_three_deaths(
+        webs, folder, other, ROBOTSTXT_OBEY=True, DOWNLOAD_TIMEOUT=30
+    )
+    assert last.stats["finish_reason"] == "job_set_aside"
+    assert not requests_of(last)
 
 
 class DiesInStart(Noting):

@@ -191,7 +191,7 @@ def sent_by(crawler, redis_url: str) -> int:
         return redis.scard(f"{job.server.key}:out:{job.job.worker}")
 
 
-def in_its_slot(crawler, request):
+def waits_in_its_slot(crawler, request):
     """Let a request wait in its download slot; return what ends that."""
     downloader = crawler.engine.downloader
     downloader.send(request)
@@ -200,20 +200,9 @@ def in_its_slot(crawler, request):
     return queue.clear
 
 
-def for_a_robots_txt(crawler, request):
-    """Let a request wait for a robots.txt; return what ends that."""
-    waiting = Crawl.of(crawler).throttle.in_flight.awaiting_rules
-    waiting.add(request)
-    return waiting.clear
-
-
-WAITS = pytest.mark.parametrize("waits", [in_its_slot, for_a_robots_txt])
-
-
-@WAITS
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_only_a_request_that_is_sent_has_a_part_in_a_death(
-    start_worker, clock, redis_server, waits, is_sent
+    start_worker, clock, redis_server, is_sent
 ):
     """Three workers die with it. If it only waited for its turn, the fourth sends it;
     if it had left, it is set aside.
@@ -228,7 +217,7 @@ def test_only_a_request_that_is_sent_has_a_part_in_a_death(
         assert len(scheduler) == (number < 3 or not is_sent), number
         if number == 3:
             break
-        leaves = waits(crawler, scheduler.next_request())
+        leaves = waits_in_its_slot(crawler, scheduler.next_request())
         for _ in range(15):
             answer(crawler, clock, 0.1)
         assert sent_by(crawler, redis_server.url) == 0

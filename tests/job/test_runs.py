@@ -264,13 +264,6 @@ def test_a_sent_request_is_committed_before_its_callback_runs(run):
     assert deliveries.sent == set()
 
 
-def waits_for_a_robots_txt(run: Run, request: Request):
-    """Let a request wait for a robots.txt; return what ends that."""
-    waiting = Crawl.of(run.crawler).throttle.in_flight.awaiting_rules
-    waiting.add(request)
-    return waiting.clear
-
-
 def waits_in_its_slot(run: Run, request: Request):
     """Let a request wait in its download slot; return what ends that."""
     downloader = run.crawler.engine.downloader
@@ -280,17 +273,13 @@ def waits_in_its_slot(run: Run, request: Request):
     return queue.clear
 
 
-WAITS = pytest.mark.parametrize("waits", [waits_in_its_slot, waits_for_a_robots_txt])
-
-
-@WAITS
-def test_a_request_that_is_not_sent_has_no_part_in_a_death(run, clock, waits):
+def test_a_request_that_is_not_sent_has_no_part_in_a_death(run, clock):
     """Three runs die while it waits for its turn; the fourth sends it in its place."""
     first = run()
     first.start("waits", "later")
     for number in range(3):
         one = run() if number else first
-        waits(one, one.next())
+        waits_in_its_slot(one, one.next())
         clock.turn(5)
         one.die()
     last = run()
@@ -298,14 +287,13 @@ def test_a_request_that_is_not_sent_has_no_part_in_a_death(run, clock, waits):
     assert sorted(last.all()) == ["later", "waits"]
 
 
-@WAITS
-def test_a_request_has_a_part_in_a_death_from_when_it_is_sent(run, clock, waits):
+def test_a_request_has_a_part_in_a_death_from_when_it_is_sent(run, clock):
     """The job notes it within a second: its download may kill the process."""
     first = run()
     first.start("kills")
     for number in range(3):
         one = run() if number else first
-        leaves = waits(one, one.next())
+        leaves = waits_in_its_slot(one, one.next())
         clock.turn(5)
         leaves()
         clock.turn(1)
