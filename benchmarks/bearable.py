@@ -4,8 +4,9 @@ A crawl as in ``laws.py`` (a millisecond of processor for each request, ten of n
 and a visitor of the site twice a second, who is never refused. Nothing reads a clock.
 The laws:
 
-law    the package's: :mod:`scrapy_mandelbot.politeness.concurrency_limit`
-ramp   the package without it: 16 requests at once, and one more with each answer
+law    the package as it comes: :mod:`scrapy_mandelbot.politeness.concurrency_limit`
+ramp   the package with ``MANDELBOT_CONCURRENCY = "fixed"``: 16 requests at once, and
+       one more with each answer
 stock  Scrapy: two more tries at once
 auto   Scrapy with AutoThrottle as it comes: a start delay of 5 s, a target of 1
 tuned  the same, tuned: a start delay of 0.1 s, a target of 4
@@ -48,7 +49,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import laws
-from simulated_queue import MeasuredSiteAndQueue, SiteAndQueue
+from simulated_queue import FixedSiteAndQueue, SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
 
 _PROCESSOR = 0.001  # seconds a request
@@ -293,14 +294,14 @@ class Tuned(AutoThrottle):
     target = 4.0
 
 
-class Ramp(SiteAndQueue):
-    """The package as it comes."""
+class Ramp(FixedSiteAndQueue):
+    """The package with ``MANDELBOT_CONCURRENCY = "fixed"``."""
 
     lost = 0
 
 
-class Law(MeasuredSiteAndQueue):
-    """The package with ``MANDELBOT_CONCURRENCY = "measured"``."""
+class Law(SiteAndQueue):
+    """The package as it comes."""
 
     lost = 0
 
@@ -375,6 +376,9 @@ def _healthy() -> dict[str, Row]:
     rows["CDN 2 ms, 16"] = Row(_same(_MANY, 0.002), 16)
     rows["jitter 50 %, 8"] = Row(
         lambda chance: LoadedServer(_MANY, _jitter(chance, 0.1, 0.9)), 8
+    )
+    rows["0.05 to 3 s, 8"] = Row(
+        lambda chance: LoadedServer(_MANY, _jitter(chance, 1.525, 0.967)), 8
     )
     for number in (8, 32):
         rows[f"mixed 10 ms, 2 s (1 of 3), {number}"] = Row(

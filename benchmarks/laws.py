@@ -6,11 +6,11 @@ A crawl has a queue of pages, so many requests in flight, and a millisecond of p
 time for each. A server answers each request well or with a 503, half a latency after it
 was sent. The laws:
 
-ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
-measured the same, with ``MANDELBOT_CONCURRENCY = "measured"``
-together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
-stock    asks again at once, twice, and then fails
-fixed    a pause of a second at each refusal, then all at once
+ours        the package's states of sites (``scrapy_mandelbot.politeness``)
+unmeasured  the same, with ``MANDELBOT_CONCURRENCY = "fixed"``
+together    the same, of several names on one address, with ``MANDELBOT_TOGETHER``
+stock       asks again at once, twice, and then fails
+second      a pause of a second at each refusal, then all at once
 
 Prints for each scenario the median of the seeds and the worst: pages got of those that
 can be got, how many of those and of dead ones failed that were never sent, refusals
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from simulated_queue import (
-    MeasuredSiteAndQueue,
+    FixedSiteAndQueue,
     QueueOfHosts,
     QueueOfNames,
     SiteAndQueue,
@@ -265,22 +265,18 @@ class Crawl:
             leaves()
 
 
-def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames:
+def ours(
+    crawl: Crawl,
+    *,
+    together: bool = False,
+    queue: type[SiteAndQueue] = SiteAndQueue,
+) -> SiteAndQueue | QueueOfNames:
     """The package's state of a site, with the simplest queue around it."""
     if crawl.scenario.timeout:
-        return QueueOfHosts(crawl)
+        return QueueOfHosts(crawl, queue=queue)
     if crawl.scenario.names > 1:
-        return QueueOfNames(crawl, together=together)
-    return SiteAndQueue(crawl)
-
-
-def measured(crawl: Crawl) -> SiteAndQueue | QueueOfNames:
-    """The same, and how many requests at once a site bears is found out."""
-    if crawl.scenario.timeout:
-        return QueueOfHosts(crawl, queue=MeasuredSiteAndQueue)
-    if crawl.scenario.names > 1:
-        return QueueOfNames(crawl, queue=MeasuredSiteAndQueue)
-    return MeasuredSiteAndQueue(crawl)
+        return QueueOfNames(crawl, together=together, queue=queue)
+    return queue(crawl)
 
 
 class Stock:
@@ -319,7 +315,7 @@ class Stock:
         Stock.refused(self, flight, url, self.crawl.now, None)
 
 
-class Fixed(Stock):
+class Second(Stock):
     """A second for each refusal, or what the server asks for."""
 
     until = 0.0
@@ -336,10 +332,10 @@ class Fixed(Stock):
 
 LAWS: dict[str, Callable[..., Any]] = {
     "ours": ours,
-    "measured": measured,
+    "unmeasured": partial(ours, queue=FixedSiteAndQueue),
     "together": partial(ours, together=True),
     "stock": Stock,
-    "fixed": Fixed,
+    "second": Second,
 }
 
 
@@ -355,7 +351,7 @@ def main() -> None:
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
     options = parser.parse_args()
     heads = (f"{head:>{width}}" for head, width in HEADS)
-    print(f"{'scenario':26} {'law':8} {' '.join(heads)}")
+    print(f"{'scenario':26} {'law':10} {' '.join(heads)}")
     for name, scenario in SCENARIOS.items():
         if options.scenario and not any(
             name.startswith(one) for one in options.scenario
@@ -363,7 +359,7 @@ def main() -> None:
             continue
         for law in options.law or ["ours"]:
             some = results(scenario, law, range(options.seeds))
-            print(f"{name:26} {law:8} {line(scenario, some)}", flush=True)
+            print(f"{name:26} {law:10} {line(scenario, some)}", flush=True)
 
 
 HEADS = (

@@ -1,7 +1,7 @@
 """Simulates several crawls of one site, and several sites of one download slot.
 
-By ``MANDELBOT_CONCURRENCY = "measured"`` and without it. The site, its visitor and the
-crawls are those of ``bearable.py``.
+By the package as it comes and with ``MANDELBOT_CONCURRENCY = "fixed"``. The site, its
+visitor and the crawls are those of ``bearable.py``.
 
 crawls  each has as many requests at once as the project allows, and measures by itself:
         as processes with one ``MANDELBOT_STORE`` do, or workers on Redis with an engine
@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 
 from bearable import ROWS, LoadedCrawl, Row
-from simulated_queue import MeasuredSiteAndQueue, SiteAndQueue
+from simulated_queue import FixedSiteAndQueue, SiteAndQueue
 
-LAWS = {"fixed": SiteAndQueue, "measured": MeasuredSiteAndQueue}
+LAWS = {"fixed": FixedSiteAndQueue, "measured": SiteAndQueue}
 NAMES = ("healthy 30 ms, 16", "4 workers, 16", "one thread 60 ms, 8", "16 workers, 32")
 
 

@@ -52,6 +52,7 @@ class SiteAndQueue:
         self._aside: dict[str, list[str]] = {}
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0
+        self._flights: set[Flight[Site]] = set()
 
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
@@ -125,23 +126,39 @@ class SiteAndQueue:
 
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
+        flight.sent_at = now
         self._in_flight += 1
+        self._flights.add(flight)
         self._look_at_limit(flight, now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
 
     def most_at_once(self) -> int:
         """Return how many requests may be in flight."""
-        return InFlight.AT_FIRST + self._answered
+        return self.site.concurrency.bound
 
     def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
+        flight.at_once = self._in_flight
+        site = self.site
+        most = self.crawl.scenario.in_flight
+        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+            return
+        if site.concurrency is ConcurrencyLimit.NONE:
+            if self._answered + self._in_flight < FIRST:
+                return
+            site.concurrency = ConcurrencyLimit(most)
+        site.concurrency.full(self._answered, now, most, self._oldest)
+
+    def _oldest(self) -> float:
+        return min((one.sent_at for one in self._flights), default=inf)
 
     def left(self, flight: Flight[Site], _url: str, now: float) -> None:
         self.site.sent(flight, now)
 
     def answered(self, flight: Flight[Site], url: str, now: float) -> None:
         self._in_flight -= 1
+        self._flights.discard(flight)
         self._answered += 1
         quota = self.crawl.server.quota(now)
         if quota is not None:
@@ -158,6 +175,7 @@ class SiteAndQueue:
         if flight.at_once:
             flight.at_once = max(flight.at_once, self._in_flight)
         self._in_flight -= 1
+        self._flights.discard(flight)
         if retry_after == CHALLENGE:
             self._challenged(flight, url, now)
             return
@@ -228,23 +246,14 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
-class MeasuredSiteAndQueue(SiteAndQueue):
-    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
+class FixedSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "fixed"``."""
 
     def most_at_once(self) -> int:
-        return self.site.concurrency.bound
+        return InFlight.AT_FIRST + self._answered
 
     def _look_at_limit(self, flight: Flight, now: float) -> None:
-        flight.at_once = self._in_flight
-        site = self.site
-        most = self.crawl.scenario.in_flight
-        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
-            return
-        if site.concurrency is ConcurrencyLimit.NONE:
-            if self._answered + self._in_flight < FIRST:
-                return
-            site.concurrency = ConcurrencyLimit(most)
-        site.concurrency.full(self._answered, now, most)
+        """Nothing is found out."""
 
 
 class _OfOneName:

@@ -10,9 +10,11 @@ VARIANT  stock: Scrapy obeying robots.txt
          package: ADDONS = {"scrapy_mandelbot.Addon": 500}
          annotate, obey: the same with MANDELBOT_PURPOSE and that MANDELBOT_USAGE
          watched, metrics: the same with MANDELBOT_REPORT, MANDELBOT_METRICS
-         measured: the same with MANDELBOT_CONCURRENCY
+         fixed, fixed-job: package and package-job, with MANDELBOT_CONCURRENCY = "fixed"
          stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site
+         apart: the same, each answer one to five turns of the loop after its request;
+         else what was sent in one turn is answered in the next one
          links: the same, each with twenty new links, and most of these wait in the end
          site: three pages each of so many sites
          refusal: a site that refuses its first page so many times, with 503
@@ -46,7 +48,7 @@ import tempfile
 from collections import Counter
 from importlib import import_module
 from inspect import isclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import loopback
 import scrapy
@@ -78,7 +80,8 @@ VARIANTS = {
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
     "metrics": {**OURS, "MANDELBOT_METRICS": True},
-    "measured": {**OURS, "MANDELBOT_CONCURRENCY": "measured"},
+    "fixed": {**OURS, "MANDELBOT_CONCURRENCY": "fixed"},
+    "fixed-job": {**OURS, "MANDELBOT_CONCURRENCY": "fixed", "JOBDIR": "job"},
 }
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -92,23 +95,27 @@ SETTINGS = {
 }
 PAGES_OF_A_SITE = 3
 NEW_LINKS = 20
+TURNS = 5
+STRIDE = 7  # neighbours are not answered in the order of their requests
 FEW_SITES = 10
 PAGES_OF_FEW = 400
 REFUSED = "https://example.com/refused"
 
 
 class Web:
-    """Answers every request in the next turn of the loop, with the signals of Scrapy's
-    own.
+    """Answers every request in the next turn of the loop, or in one of a few, with the
+    signals of Scrapy's own.
     """
 
     lazy = False
+    come_apart = False
     calls: Recorder | None = None
     refusals = 1
 
     def __init__(self, crawler: Crawler) -> None:
         self._send = crawler.signals.send_catch_log
         self.refused = 0
+        self.asked = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Web:
@@ -116,6 +123,10 @@ class Web:
 
     async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
         await asyncio.sleep(0)
+        if self.come_apart:
+            self.asked += 1
+            for _ in range(STRIDE * self.asked % TURNS):
+                await asyncio.sleep(0)
         path = urlparse_cached(request).path
         if path == "/robots.txt":
             headers = {"Content-Type": "text/plain"}
@@ -212,11 +223,13 @@ class Waiting(scrapy.Spider):
         yield from response.follow_all(css="a")
 
 
+def _of_one_site(pages: int) -> tuple[type[scrapy.Spider], dict[str, Any]]:
+    return Pages, {"start_urls": ["https://example.com/"], "last": pages - 2}
+
+
 SHAPES = {
-    "page": lambda pages: (
-        Pages,
-        {"start_urls": ["https://example.com/"], "last": pages - 2},
-    ),
+    "page": _of_one_site,
+    "apart": _of_one_site,
     "links": lambda pages: (
         Links,
         {"start_urls": ["https://example.com/"], "last": pages},
@@ -363,6 +376,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         import_module(f"{LIBRARY}.answers.retry_after")
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
+    Web.come_apart = shape == "apart"
     spider, arguments = SHAPES[shape](int(pages))
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(spider)

@@ -1,8 +1,8 @@
 """Simulates what a crawl could know of the requests that a site bears, without trials.
 
-``MANDELBOT_CONCURRENCY = "measured"`` halves and doubles the requests in flight by
-turns. Without it their number changes, too: as a spider finds links, at a crawl's begin
-and end, after pauses. Here a crawl of the package as it comes notes each answer's time
+The package halves and doubles the requests in flight by turns. With
+``MANDELBOT_CONCURRENCY = "fixed"`` their number changes, too: as a spider finds links,
+at a crawl's begin and end, after pauses. Here such a crawl notes each answer's time
 with the requests in flight. A site is said to bear fewer requests as well as more if
 
 - at least 16 answers had a number in flight near to the smaller and to the greater one,

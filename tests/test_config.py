@@ -93,7 +93,7 @@ BAD = [
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
-    ("MANDELBOT_CONCURRENCY", "auto", "'fixed' or 'measured'"),
+    ("MANDELBOT_CONCURRENCY", "auto", "'measured' or 'fixed'"),
     ('MANDELBOT_SITE_BUDGET["pages"]', 0, "a whole number, 1 or more"),
     ('MANDELBOT_SITE_BUDGET["bytes"]', "1 MB", "a whole number, 1 or more"),
     ('MANDELBOT_SITE_BUDGET["seconds"]', 0, "a number of seconds above 0"),

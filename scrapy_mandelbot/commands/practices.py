@@ -149,12 +149,18 @@ def _interference(project: Project, *, is_on: bool) -> Practice:
     if settings.getbool("AUTOTHROTTLE_ENABLED"):
         reason = "refusals pause a site; AutoThrottle follows its response times"
         return _kept(3, title, reason)
-    if project.config.concurrency == "measured":
-        reason = "refusals pause a site; requests at once follow what it can bear"
+    if settings.getfloat("DOWNLOAD_DELAY"):
+        reason = "refusals pause a site; DOWNLOAD_DELAY limits its requests"
         return _kept(3, title, reason)
-    reason = "refusals pause a site; its response times are not looked at"
-    change = 'settings: MANDELBOT_CONCURRENCY = "measured"'
-    return _kept(3, title, reason, change)
+    reason = "refusals pause a site; what it can bear is not measured"
+    if project.config.concurrency == "fixed":
+        change = 'settings: MANDELBOT_CONCURRENCY = "measured"'
+        return _kept(3, title, reason, change)
+    if not project.config.recovers:
+        change = 'settings: MANDELBOT_PAUSE_OPTIONS["recovery"] = True'
+        return _kept(3, title, reason, change)
+    reason = "refusals pause a site; requests at once follow what it can bear"
+    return _kept(3, title, reason)
 
 
 def _caching(project: Project) -> Practice:

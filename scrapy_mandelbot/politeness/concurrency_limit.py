@@ -23,6 +23,14 @@ crawl and for the visitors behind it in the queue.
 - Answers are timed in batches. The more neighbouring batches differ, the more of them
   are compared. Where no affordable number of them would do, nothing is tried downward,
   and upward the project's number is used.
+- What is answered soon comes first. Of pages that take 10 ms or 5 s, the first batches
+  see those of 10 ms alone, and seem to prove that few requests at once are enough. So a
+  measurement says nothing for fewer while a request is in flight that was sent before
+  it began; and a trial of fewer would wait with nothing to do for such requests.
+- *A trial of fewer* that is in vain takes twice as long as its answers need. Together
+  such trials may cost two seconds and a twentieth of the crawl's time: a slow site
+  whose pages differ is crawled for a while before the first one. The one that begins
+  where twice as many have just brought no more pages is free.
 
 A number is judged only while it, and nothing else, holds requests back; the caller says
 so with :meth:`ConcurrencyLimit.full`. A refusal ends a trial where it began: refusals,
@@ -37,9 +45,12 @@ from __future__ import annotations
 
 from enum import Enum
 from math import ceil, inf, log, sqrt
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FIRST = 8
 """Requests at once before anything is known of a site; fewer if the project says so."""
@@ -68,6 +79,9 @@ _TOGETHER = 1.75  # times as long as half of the first answers, all of them take
 _FIRST_REST = 4  # long batches
 _WELL_REST = 8  # the same where the first answers came together
 _LONGEST_REST = 32
+# Seconds that trials of fewer may cost in all: so many, and a share of the crawl's.
+_ALLOWED = 2.0
+_ALLOWED_SHARE = 0.05
 _HALVED = log(2.0)  # a rate that fell so far is looked into at once
 _CHANGED = log(1.3)  # one that changed so far when the rest is over, or grew so far
 
@@ -104,6 +118,7 @@ class _Batches:
         "answers",
         "began",
         "bound",
+        "first",
         "half",
         "last",
         "seconds",
@@ -116,6 +131,7 @@ class _Batches:
         self.bound = bound
         self.size = max(_BATCH, bound)  # answers of a batch
         self.began = -1.0  # of the batch under way, in seconds; below 0: none is
+        self.first = -1.0  # when the first batch began
         # Seconds until half of the first answers came that were in flight, and all.
         self.half = -1.0
         self.whole = -1.0
@@ -146,6 +162,7 @@ class _Batches:
 
     def begin(self, answers: int, now: float) -> None:
         self.began = now
+        self.first = now
         self.until = answers + self.size
 
     def next_batch(self, answers: int, now: float) -> float:
@@ -189,8 +206,11 @@ class ConcurrencyLimit:
     """
 
     __slots__ = (
+        "_allowed",
         "_before_guess",
+        "_began",
         "_enough",
+        "_has_stragglers",
         "_is_low",
         "_measurement",
         "_more_was_last",
@@ -199,6 +219,7 @@ class ConcurrencyLimit:
         "_reported",
         "_rest",
         "_rest_left",
+        "_spent",
         "_trial",
         "_variance",
         "bound",
@@ -229,7 +250,12 @@ class ConcurrencyLimit:
         self._rest = _FIRST_REST  # long batches of the next rest
         self._rest_left = 0  # of these
         self._enough = 0  # a number of which half was not enough
+        self._began = -1.0  # when the number was reached first
+        self._allowed = 0.0  # seconds that trials of fewer may have cost by now
+        self._spent = 0.0  # that they have cost, if each halved the pages a second
         self._before_guess = 0  # the bound when a limit of connections was guessed
+        # Whether a request is in flight that was sent before the measurement began.
+        self._has_stragglers = False
         self._is_low = False  # whether the rate had fallen when it was looked at last
         self._more_was_last = False  # whether the last trial was one of more
         self.full_at = 0
@@ -244,7 +270,9 @@ class ConcurrencyLimit:
     def __repr__(self) -> str:
         return f"<{self.bound} at once, {self.phase.value}>"
 
-    def full(self, answers: int, now: float, most: int) -> bool:
+    def full(
+        self, answers: int, now: float, most: int, oldest: Callable[[], float]
+    ) -> bool:
         """Note that as many requests are in flight as may be.
 
         Returns whether it is news what the limit rests at: `comparison` says why.
@@ -253,8 +281,11 @@ class ConcurrencyLimit:
             answers: of the site so far, those of refused requests not counted.
             now: seconds, of any clock that runs evenly.
             most: what the project allows, at least 1.
+            oldest: returns when the oldest request in flight was sent, by that clock.
         """
         allowed = most
+        if not 0.0 <= self._began <= now:
+            self._began = now
         if self.connections is not None:
             most = int(min(most, self.connections.most))
         if self.bound > most:
@@ -267,7 +298,7 @@ class ConcurrencyLimit:
         if self.phase is Phase.STARTING:
             measurement.note_round_trip(answers, now)
         if answers >= measurement.until:
-            self._end_batch(measurement, answers, now, most)
+            self._end_batch(measurement, answers, now, most, oldest)
             # once something was judged: no calls more for most of the pages
             if self._measurement is not measurement:
                 is_news = self._is_news(allowed)
@@ -276,12 +307,18 @@ class ConcurrencyLimit:
         return is_news
 
     def _end_batch(
-        self, measurement: _Batches, answers: int, now: float, most: int
+        self,
+        measurement: _Batches,
+        answers: int,
+        now: float,
+        most: int,
+        oldest: Callable[[], float],
     ) -> None:
         """Begin with a batch, or end it; judge, if it is the last one."""
         if measurement.began < 0.0 or now - measurement.began > _ASLEEP:
             measurement.begin(answers, now)
             return
+        self._allowed = _ALLOWED + _ALLOWED_SHARE * (now - self._began)
         difference = measurement.next_batch(answers, now)
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
@@ -289,10 +326,14 @@ class ConcurrencyLimit:
         elif self.phase is Phase.RESTING:
             if measurement.answers < _LONG * measurement.size:
                 return
+            self._has_stragglers = oldest() < measurement.first
             self._watch(measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             return
         else:
+            self._has_stragglers = oldest() < measurement.first
+            if self._may_wait_for_stragglers(measurement):
+                return
             self._judge(measurement.rate, most)
         if self._measurement is measurement:
             self._measurement = _Batches(self.bound, 0)
@@ -301,6 +342,11 @@ class ConcurrencyLimit:
             self._measurement.until = answers
         else:  # what was sent with the other number comes first
             self._measurement.until = answers + max(self.bound, self._other)
+
+    def _may_wait_for_stragglers(self, measurement: _Batches) -> bool:
+        if self.phase is not Phase.FEWER or not self._has_stragglers:
+            return False
+        return measurement.answers < _MOST_BATCHES * measurement.size
 
     def _is_news(self, most: int) -> bool:
         if self.phase is not Phase.RESTING or self.is_guess:
@@ -397,6 +443,14 @@ class ConcurrencyLimit:
     def _is_too_noisy(self) -> bool:
         return _NOISE * self._variance > _MOST_BATCHES
 
+    def _is_in_doubt(self) -> bool:
+        """Return whether a measurement shows nothing about a smaller number.
+
+        What is answered soon comes first: as long as a request is in flight that was
+        sent before it began, it has seen too few of those that take long.
+        """
+        return self._has_stragglers or self._is_too_noisy()
+
     def _measure_anew(self) -> None:
         self._measurement = _Batches(self.bound, 0)
 
@@ -423,9 +477,10 @@ class ConcurrencyLimit:
     def _start(self, rate: float, most: int) -> None:
         """Try more while that brings more pages; look for fewer where it does not."""
         share = self._share_brought(rate)
-        if share < _STARTING_SHARE and not self._is_too_noisy():
+        if share < _STARTING_SHARE and not self._is_in_doubt():
             self.comparison = Comparison(self._other, self._reference, self.bound, rate)
             self.bound = self._other
+            self._spent = -self._cost(self._reference, self.bound // 2)
             self._try_fewer(self._reference)
         elif self.bound < most:
             self._reference = rate
@@ -438,8 +493,6 @@ class ConcurrencyLimit:
             self._go_to_rest()
         elif self._reference and share >= _STARTED_WELL:
             self._enough = self.bound
-            self._go_to_rest()
-        elif self._is_too_noisy():
             self._go_to_rest()
         else:
             self._try_fewer(rate)
@@ -505,8 +558,25 @@ class ConcurrencyLimit:
         other = self.bound // 2
         if other == 0 or self._is_too_noisy():
             self._go_to_rest()
+        elif self._has_stragglers or not self._is_affordable(rate, other):
+            self._rest_briefly()
         else:
+            self._spent += self._cost(rate, other)
             self._begin_trial(Phase.FEWER, _Trial(_FEWER_SHARE, rate), other)
+
+    def _is_affordable(self, rate: float, fewer: int) -> bool:
+        return self._spent + self._cost(rate, fewer) <= self._allowed
+
+    def _cost(self, rate: float, fewer: int) -> float:
+        """Return the seconds that a trial of fewer costs where it is in vain.
+
+        That is as long as its answers take without it: at half the pages a second they
+        take twice as long.
+        """
+        batches = min(
+            max(_FEWEST_BATCHES, ceil(_NOISE * self._variance)), _MOST_BATCHES
+        )
+        return (self.bound + batches * max(_BATCH, fewer)) / rate
 
     def _begin_trial(self, phase: Phase, trial: _Trial, bound: int) -> None:
         self.phase = phase
@@ -518,6 +588,9 @@ class ConcurrencyLimit:
     def _compare(self, rate: float, most: int) -> None:
         trial = self._trial
         assert trial is not None  # noqa: S101 -- both phases of trials have one
+        if self.phase is Phase.FEWER and self._has_stragglers:
+            self._end_trial(max(self.bound, self._other), rate, most)
+            return
         trial.compare(self.bound, rate, self._other)
         is_up = self.phase is Phase.MORE
         if trial.score >= (_IN_FAVOUR_OF_MORE if is_up else _IN_FAVOUR):
@@ -549,6 +622,7 @@ class ConcurrencyLimit:
         if is_up:
             self._try_more(rate, most)
         else:
+            self._spent = 0.0  # what is enough has cost nothing
             self._try_fewer(rate)
 
     def _compared(
@@ -562,6 +636,13 @@ class ConcurrencyLimit:
         if self.comparison is None or self.comparison.bound != chosen:
             return None
         return self.comparison
+
+    def _rest_briefly(self) -> None:
+        """Rest for one long batch, until a trial of fewer may begin."""
+        rest = self._rest
+        self._go_to_rest()
+        self._rest = rest
+        self._rest_left = 1
 
     def _go_to_rest(self) -> None:
         self.phase = Phase.RESTING

@@ -21,7 +21,6 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
@@ -170,7 +169,6 @@ class CrawlReport(CrawlExtension):
             reason=reason,
             waiting=waiting,
             is_finished=is_finished,
-            would_measure_at=self._would_measure_at(),
         )
         if account is None:
             return header
@@ -180,19 +178,6 @@ class CrawlReport(CrawlExtension):
             result=str(account.result(reason)),
             verdict=account.verdict(reason),
         )
-
-    def _would_measure_at(self) -> int:
-        """Return the requests in flight from which on sites would be measured.
-
-        0: they are measured, or could not be.
-        """
-        config = self._crawl.config
-        if config.concurrency == "measured" or not config.recovers:
-            return 0
-        if engine.has_delays(self._crawler):
-            return 0
-        most = self._crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        return min(FIRST, most) if most > 1 else 0
 
     def _write(self, header: ReportHeader) -> bool:
         try:
@@ -252,10 +237,6 @@ class ReportHeader(NamedTuple):
     """``OK``, ``INCOMPLETE``, ``FAILED``; empty: not known."""
     verdict: str = ""
     """How it ended, and what to do."""
-    would_measure_at: int = 0
-    """Requests in flight from which on MANDELBOT_CONCURRENCY = "measured" would have
-    measured a site; 0: it was set, or can do nothing in this project.
-    """
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
@@ -366,7 +347,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "retry_after": _plain(
             one.retry_after, ("asked", "longest", "kept", "broken", "soonest")
         ),
-        "in_flight": _in_flight(one, header),
+        "in_flight": _in_flight(one),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
         "robots_answers": [
@@ -395,13 +376,12 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
     ]
 
 
-def _in_flight(one: SiteRecord, header: ReportHeader) -> dict[str, Any] | None:
+def _in_flight(one: SiteRecord) -> dict[str, Any] | None:
     by_load = one.by_load
     if by_load is None:
         return None
     return {
         "most": by_load.most,
-        "if_measured": _if_measured(by_load.most, header.would_measure_at),
         "times": [
             {
                 "least": group.least,
@@ -413,17 +393,6 @@ def _in_flight(one: SiteRecord, header: ReportHeader) -> dict[str, Any] | None:
             for group in by_load
         ],
     }
-
-
-def _if_measured(most: int, would_measure_at: int) -> str | None:
-    """Return what MANDELBOT_CONCURRENCY = "measured" would have done at a site.
-
-    The numbers that its trials would have found are known only of a crawl that makes
-    them: ``benchmarks/without_trials.py``.
-    """
-    if not would_measure_at:
-        return None
-    return "trials" if most >= would_measure_at else "nothing"
 
 
 def _answers(one: SiteRecord) -> dict[str, Any]:

@@ -12,6 +12,7 @@ that too. A middleware may have given it a proxy, and may have to give it anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -392,8 +393,18 @@ class InFlight:
             limit = ConcurrencyLimit(int(self.limits[slot]))
             site.concurrency = limit
         most = int(self.limits[slot])
-        if limit.full(answers, self._now(), most):
+        oldest = partial(self._oldest, site, slot)
+        if limit.full(answers, self._now(), most, oldest):
             self._limit_found(site, most)
+
+    def _oldest(self, site: Site, slot: str) -> float:
+        """Return when the oldest request to a site was sent that is in flight.
+
+        The one that is being handed out has no time yet.
+        """
+        flights = self._in_slots.get(slot, ())
+        sent = (one.sent_at for one in flights if one.site is site and one.sent_at)
+        return min(sent, default=inf)
 
     def count(self, site: Site, slot: str) -> int:
         """Return how many requests to a site are in flight through a slot."""

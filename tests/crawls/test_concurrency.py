@@ -1,4 +1,4 @@
-"""``MANDELBOT_CONCURRENCY = "measured"``: a site gets as many requests as it bears."""
+"""A site gets as many requests at once as it bears (MANDELBOT_CONCURRENCY)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
-MEASURED = {
-    "MANDELBOT_CONCURRENCY": "measured",
+SIXTEEN = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "CONCURRENT_REQUESTS": 16,
 }
@@ -48,7 +47,7 @@ async def crawled(webs, workers, spider=LinksSpider, pages=PAGES, **settings):
     web = webs()
     web.refuse = workers
     urls = [f"{web.url}/page/{number}" for number in range(pages)]
-    return await crawl(spider, {**MEASURED, **settings}, start_urls=urls)
+    return await crawl(spider, {**SIXTEEN, **settings}, start_urls=urls)
 
 
 @ensureDeferred
@@ -107,7 +106,9 @@ async def test_a_site_that_refuses_more_connections_gets_as_many_as_it_serves(we
 
 
 @ensureDeferred
-async def test_without_the_setting_the_report_shows_what_was_refused(webs, tmp_path):
+async def test_the_report_shows_at_which_number_a_fixed_crawl_is_refused(
+    webs, tmp_path
+):
     """With how many requests in flight: it is the number that this site refuses."""
     settings = {"MANDELBOT_CONCURRENCY": "fixed"}
     load = await reported(webs, Connections(6), tmp_path / "report.json", **settings)
@@ -143,41 +144,16 @@ async def reported(webs, workers, path, **settings):
 
 
 @ensureDeferred
-async def test_without_the_setting_the_report_says_what_was_seen(webs, tmp_path):
-    """No trial was made, so no number is said to be enough."""
+async def test_the_report_shows_answer_times_by_requests_in_flight(webs, tmp_path):
     settings = {"MANDELBOT_CONCURRENCY": "fixed"}
     load = await reported(webs, Workers(1), tmp_path / "report.json", **settings)
     assert load["most"] == 16
-    assert load["if_measured"] == "trials"
     alone = load["times"][0]
     crowded = load["times"][-1]
     assert (alone["least"], alone["answers"]) == (1, 1)
     assert (crowded["least"], crowded["most"]) == (9, 16)
     assert sum(one["answers"] for one in load["times"]) == PAGES
     assert crowded["time"] > 8 * alone["time"]
-
-
-@ensureDeferred
-@pytest.mark.parametrize(
-    ("settings", "if_measured"),
-    [
-        ({}, None),
-        ({"DOWNLOAD_DELAY": 0.001}, None),
-        ({"MANDELBOT_PAUSE_OPTIONS": {"recovery": False}}, None),
-        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 1}, None),
-        ({"CONCURRENT_REQUESTS": 4}, "nothing"),
-        ({"CONCURRENT_REQUESTS_PER_DOMAIN": 4}, "trials"),
-    ],
-    ids=["on", "a delay", "no recovery", "one at once", "four in all", "four at once"],
-)
-async def test_the_report_says_what_the_setting_would_have_done(
-    webs, tmp_path, settings, if_measured
-):
-    """Nothing at a site that never had as many requests in flight as are measured."""
-    if settings:
-        settings = {"MANDELBOT_CONCURRENCY": "fixed", **settings}
-    load = await reported(webs, Workers(1_000), tmp_path / "report.json", **settings)
-    assert load["if_measured"] == if_measured
 
 
 @ensureDeferred
@@ -189,7 +165,7 @@ async def test_two_sites_of_one_download_slot_share_what_the_project_allows(webs
         web = webs()
         web.refuse = workers
         urls += [f"{web.url}/page/{number}" for number in range(PAGES)]
-    result = await crawl(LinksSpider, MEASURED, start_urls=urls)
+    result = await crawl(LinksSpider, SIXTEEN, start_urls=urls)
     assert len(result.items) == 2 * PAGES
     assert max(crowded.inside) <= 16
     assert max(healthy.inside) <= 16
@@ -206,7 +182,7 @@ async def test_two_crawls_with_one_store_are_never_worse_than_unmeasured(
     workers = Workers(1)
     web = webs()
     web.refuse = workers
-    settings = {**MEASURED, "MANDELBOT_STORE": str(tmp_path / "store.db")}
+    settings = {**SIXTEEN, "MANDELBOT_STORE": str(tmp_path / "store.db")}
     runs = []
     for name in ("one", "other"):
         urls = [f"{web.url}/{name}/{number}" for number in range(PAGES)]
@@ -362,7 +338,7 @@ async def test_a_hostile_site_slows_no_other(webs):
         web.refuse = workers
         urls += [f"{web.url}/page/{number}" for number in range(PAGES)]
         last[host] = web
-    settings = {**MEASURED, "CONCURRENT_REQUESTS": 32}
+    settings = {**SIXTEEN, "CONCURRENT_REQUESTS": 32}
     began = TIME.elapsed()
     result = await crawl(LinksSpider, settings, start_urls=urls)
     assert len(result.items) == 2 * PAGES

@@ -1,4 +1,4 @@
-"""``MANDELBOT_CONCURRENCY = "measured"`` in workers of one job on Redis.
+"""Workers of one job on Redis measure what a site bears (MANDELBOT_CONCURRENCY).
 
 Another process has a part in it, so time is not turned: the site is fast.
 """
@@ -22,7 +22,6 @@ PAGES = 200
 def settings(redis_server):
     return {
         "MANDELBOT_JOB": redis_server.url,
-        "MANDELBOT_CONCURRENCY": "measured",
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "ROBOTSTXT_OBEY": False,
     }

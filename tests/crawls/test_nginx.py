@@ -72,11 +72,10 @@ async def test_a_limit_of_connections_is_crawled_with_as_many_as_it_serves(nginx
     slow.refuse = lambda _path: Answer(b"<html>page</html>", delay=0.1)
     settings = {
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-        "MANDELBOT_CONCURRENCY": "measured",
         "ROBOTSTXT_OBEY": False,
     }
     got, refused = [], []
-    for more in ({}, {"ADDONS": {}, "MANDELBOT_CONCURRENCY": None}):
+    for more in ({}, {"ADDONS": {}}):
         server = nginx(connections=4, behind=slow.url)
         server.start()
         urls = [f"{server.url}/{number}" for number in range(200)]

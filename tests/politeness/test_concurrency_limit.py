@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import inf
 
 import pytest
 
@@ -13,6 +14,11 @@ from scrapy_mandelbot.politeness.concurrency_limit import (
 )
 
 MOST = [1, 2, 3, 4, 8, 16, 17, 64, 200]
+
+
+def none() -> float:
+    """Return when the oldest request in flight was sent: just now."""
+    return inf
 
 
 class Site:
@@ -31,7 +37,7 @@ class Site:
             in_flight = min(self.limit.bound, self.most)
             self.now += 1 / self.rate(in_flight, self.now - 1_000.0)
             self.answers += 1
-            self.limit.full(self.answers, self.now, self.most)
+            self.limit.full(self.answers, self.now, self.most, none)
             self.bounds.append(self.limit.bound)
         return self
 
@@ -52,14 +58,14 @@ class SiteByRoundTrips(Site):
 
     def crawl(self, answers):
         end = self.answers + answers
-        self.limit.full(self.answers, self.now, self.most)
+        self.limit.full(self.answers, self.now, self.most, none)
         while self.answers < end:
             in_flight = min(self.limit.bound, self.most)
             self.now += 0.1
             for _ in range(min(in_flight, self.number)):
                 self.answers += 1
                 self.now += 0.0001
-                self.limit.full(self.answers, self.now, self.most)
+                self.limit.full(self.answers, self.now, self.most, none)
                 self.bounds.append(self.limit.bound)
         return self
 
@@ -95,7 +101,7 @@ def test_the_limit_never_exceeds_what_the_project_allows(most, number, thrash):
 def test_a_site_of_few_workers_is_not_asked_for_more_than_they_can_make(
     most, number, thrash
 ):
-    site = Site(workers(number, thrash=thrash), most).crawl(600)
+    site = Site(workers(number, thrash=thrash), most).crawl(1_000)
     assert 0.9 * number <= site.mean(400) <= 2.5 * number
 
 
@@ -202,7 +208,7 @@ def test_nothing_is_learned_while_something_else_holds_requests_back():
     for _ in range(50):
         site.answers += 100
         site.now += 100.0
-        limit.full(site.answers, site.now, site.most)
+        limit.full(site.answers, site.now, site.most, none)
     assert limit.bound == before
 
 
@@ -228,14 +234,14 @@ def test_a_clock_that_stands_still_or_jumps_does_no_harm(step):
     now = 0.0
     for answers in range(8, 3_000):
         now += 0.01 if answers % 7 else step
-        limit.full(answers, now, 16)
+        limit.full(answers, now, 16, none)
         assert 1 <= limit.bound <= 16
 
 
 def test_answers_that_take_no_time_are_crawled_as_the_project_has_it():
     limit = ConcurrencyLimit(16)
     for answers in range(8, 3_000):
-        limit.full(answers, 5.0, 16)
+        limit.full(answers, 5.0, 16, none)
     assert limit.bound >= FIRST
 
 
@@ -246,3 +252,64 @@ def test_a_hostile_site_holds_the_crawl_at_one_request_at_the_least():
     site.rate = healthy
     site.crawl(6_000)
     assert site.limit.bound == 64, "and when it stops that, all of it is undone"
+
+
+class SiteWithAStraggler(Site):
+    """Has a request in flight all the time that was sent at the crawl's begin."""
+
+    def crawl(self, answers):
+        for _ in range(answers):
+            in_flight = min(self.limit.bound, self.most)
+            self.now += 1 / self.rate(in_flight, self.now - 1_000.0)
+            self.answers += 1
+            self.limit.full(self.answers, self.now, self.most, lambda: 1_000.0)
+            self.bounds.append(self.limit.bound)
+        return self
+
+
+@pytest.mark.parametrize("most", MOST)
+def test_fewer_are_not_tried_while_a_request_from_before_is_on_its_way(most):
+    """Too few of the pages that take long have been seen, whatever the rate is."""
+    site = SiteWithAStraggler(workers(1), most).crawl(2_000)
+    assert min(site.bounds) == min(FIRST, most)
+    assert site.limit.bound == most
+
+
+def test_fewer_are_tried_soon_after_it_has_come():
+    """The rest was no longer for its sake."""
+    site = SiteWithAStraggler(workers(1), 8).crawl(600)
+    site.__class__ = Site
+    site.crawl(100)
+    assert site.limit.bound < 8
+
+
+def test_a_trial_of_fewer_waits_for_a_request_from_before_and_then_ends():
+    """In favour of the greater number."""
+    site, before = trying(Phase.FEWER)
+    site.__class__ = SiteWithAStraggler
+    tried = before // 2
+    site.crawl(4 * FIRST)
+    assert site.limit.bound == tried
+    site.crawl(8 * FIRST)
+    assert site.limit.bound == before
+    assert site.limit.phase is Phase.RESTING
+
+
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 10.0])
+def test_trials_of_fewer_take_a_twentieth_of_the_time_and_two_seconds(seconds):
+    """Of a site that bears all: at each moment, as a crawl may end at any."""
+    site = Site(lambda in_flight, _now: in_flight / seconds, 8)
+    spent = 0.0
+    for _ in range(4_000):
+        before = site.now
+        bound = min(site.limit.bound, site.most)
+        site.crawl(1)
+        spent += (site.now - before) * (1 - bound / site.most)
+        assert spent <= 0.06 * (site.now - 1_000.0) + 2.0
+    assert spent, "fewer have been tried"
+
+
+def test_a_trial_that_found_fewer_to_be_enough_has_cost_nothing():
+    """So the next one may begin at once."""
+    site = Site(lambda in_flight, _now: min(in_flight, 1) / 0.06, 8).crawl(200)
+    assert site.limit.bound == 1

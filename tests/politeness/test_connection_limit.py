@@ -150,9 +150,14 @@ def test_the_limit_holds_for_the_requests_at_once():
     for _ in range(2_000):
         answers += 1
         now += 0.01
-        limit.full(answers, now, 16)
+        limit.full(answers, now, 16, none)
         assert limit.bound <= 6
     assert limit.phase is not Phase.STARTING
+
+
+def none() -> float:
+    """Return when the oldest request in flight was sent: just now."""
+    return inf
 
 
 def with_guess() -> ConcurrencyLimit:
@@ -179,9 +184,13 @@ def test_a_guess_that_was_wrong_leaves_as_many_at_once_as_before():
 def test_a_guess_is_no_news():
     """It is in force, but whether the number is why requests were refused is open."""
     limit = with_guess()
-    assert not any(limit.full(answers, answers / 100, 16) for answers in range(8, 100))
+    assert not any(
+        limit.full(answers, answers / 100, 16, none) for answers in range(8, 100)
+    )
     limit.confirm_guess()
-    assert any(limit.full(answers, answers / 100, 16) for answers in range(100, 200))
+    assert any(
+        limit.full(answers, answers / 100, 16, none) for answers in range(100, 200)
+    )
 
 
 def test_where_refusals_come_by_chance_no_number_is_guessed():

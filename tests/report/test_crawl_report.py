@@ -282,44 +282,6 @@ def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said
     ]
 
 
-def under_load(times, if_measured="trials"):
-    """Return what the page says of a site with so many answers, of such times."""
-    record = CrawlRecord(NOW, lambda _: False)
-    record.watch()
-    one = record.of("https://a.example", NOW)
-    one.taken = 1
-    for at_once, answers, time in times:
-        for _ in range(answers):
-            one.answered(200, time, NOW + 1, 0.0, at_once)
-    report = a_report(record, would_measure_at=8)
-    site = report["sites"][0]
-    assert site["in_flight"]["if_measured"] == if_measured
-    return [text for _, title, text in in_short(report) if "in flight" in title]
-
-
-def test_in_short_it_says_where_answers_took_longer_with_more_requests_in_flight():
-    """Beside each other, with what the reader has to know before they are compared."""
-    (text,) = under_load([(1, 16, 0.1), (16, 100, 0.8)])
-    assert "0.8 s with 9 to 16 in flight, 0.1 s with 1 in flight" in text
-    assert "If these are pages of one kind" in text
-    assert 'MANDELBOT_CONCURRENCY = "measured"' in text
-
-
-@pytest.mark.parametrize(
-    ("times", "if_measured"),
-    [
-        ([(1, 15, 0.1), (16, 100, 0.8)], "trials"),
-        ([(1, 16, 0.1), (16, 100, 0.19)], "trials"),
-        ([(16, 100, 0.8)], "trials"),
-        ([(1, 16, 0.1), (7, 100, 0.8)], "nothing"),
-    ],
-    ids=["few alone", "little longer", "only one number", "never as many"],
-)
-def test_nothing_is_said_of_load_where_too_little_was_seen(times, if_measured):
-    """Or where the setting would have changed nothing."""
-    assert under_load(times, if_measured) == []
-
-
 def test_a_page_denies_no_request_that_was_left():
     """Where the process exits without closing the spider, of which sites they are is
     not known.

@@ -151,19 +151,10 @@ def facts_of_first(browser):
     return dict(zip(terms, values, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("would_measure_at", "said"),
-    [
-        (0, ""),
-        (1, '; MANDELBOT_CONCURRENCY = "measured" would have tried whether fewer are'),
-        (8, '; MANDELBOT_CONCURRENCY = "measured" would have changed nothing'),
-    ],
-)
-def test_a_site_has_its_requests_in_flight(opened, would_measure_at, said):
-    """With the time of its answers, and what the setting would have done."""
-    report = a_report(would_measure_at=would_measure_at)
-    facts = facts_of_first(opened(report))
-    assert facts["Requests in flight"].startswith(f"1 at the most{said}")
+def test_a_site_has_its_requests_in_flight(opened):
+    """With the time of its answers."""
+    facts = facts_of_first(opened())
+    assert facts["Requests in flight"] == "1 at the most"
     assert facts["First byte, by these"].endswith(" with 1 (50 answers)")
 
 

@@ -243,13 +243,30 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
 
 
 @ensureDeferred
-async def test_a_site_gets_sixteen_requests_at_first_and_one_more_with_each_answer(
+async def test_a_site_gets_eight_requests_at_first(make_crawler):
+    """What it bears, nobody knows yet."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *(f"https://a.example/{n}" for n in range(120)))
+    assert len(hand_out_all(crawler, scheduler)) == 8
+    fill(scheduler, "https://b.example/")
+    assert [one.url for one in hand_out_all(crawler, scheduler)] == [
+        "https://b.example/"
+    ]
+
+
+@ensureDeferred
+async def test_unmeasured_a_site_gets_sixteen_and_one_more_with_each_answer(
     make_crawler, clock
 ):
     """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of
     five.
     """
-    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
+    crawler = make_crawler(
+        CONCURRENT_REQUESTS=64,
+        CONCURRENT_REQUESTS_PER_DOMAIN=64,
+        MANDELBOT_CONCURRENCY="fixed",
+    )
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
     fill(scheduler, *(f"https://a.example/{n}" for n in range(120)))
@@ -282,9 +299,16 @@ async def test_a_site_gets_sixteen_requests_at_first_and_one_more_with_each_answ
 
 
 @ensureDeferred
-async def test_sites_that_share_a_slot_do_not_share_their_beginning(make_crawler):
+@pytest.mark.parametrize(("concurrency", "first"), [("measured", 8), ("fixed", 16)])
+async def test_sites_that_share_a_slot_do_not_share_their_beginning(
+    make_crawler, concurrency, first
+):
     """A new site need not wait until the others of the slot have answered."""
-    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
+    crawler = make_crawler(
+        CONCURRENT_REQUESTS=64,
+        CONCURRENT_REQUESTS_PER_DOMAIN=64,
+        MANDELBOT_CONCURRENCY=concurrency,
+    )
     scheduler = open_scheduler(crawler)
     for name in "abc":
         fill(
@@ -292,7 +316,7 @@ async def test_sites_that_share_a_slot_do_not_share_their_beginning(make_crawler
             *(f"https://{name}.example/{n}" for n in range(20)),
             meta={"download_slot": "one"},
         )
-    assert len(hand_out_all(crawler, scheduler)) == 3 * 16
+    assert len(hand_out_all(crawler, scheduler)) == 3 * first
 
 
 @ensureDeferred

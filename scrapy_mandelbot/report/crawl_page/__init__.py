@@ -18,9 +18,6 @@ from scrapy_mandelbot.time_text import duration, without_zone
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
 _SLOWER = 1.5  # times the time to the first byte
-_SLOWER_UNDER_LOAD = 2.0  # the same, with more requests in flight
-ENOUGH_ANSWERS = 16
-"""Answers with so many requests in flight, of which the mean time says something."""
 
 
 _TROUBLES = {
@@ -167,48 +164,6 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         if found:
             where = f"{len(found):,} of {counted(len(judged), 'site')}"
             yield "warning", title, f"{where}, such as {max(found)[1]}."
-    yield from _slower_under_load(sites)
-
-
-def _slower_under_load(
-    sites: list[dict[str, Any]],
-) -> Iterator[tuple[str, str, str]]:
-    """Yield at how many sites answers took longer the more requests were in flight.
-
-    Only those of which MANDELBOT_CONCURRENCY would find out the reason.
-    """
-    known = 0
-    slower = []
-    for one in sites:
-        in_flight = one["in_flight"]
-        if in_flight is None or in_flight["if_measured"] != "trials":
-            continue
-        groups = [
-            group for group in in_flight["times"] if group["answers"] >= ENOUGH_ANSWERS
-        ]
-        if len(groups) < 2:  # noqa: PLR2004 -- a comparison
-            continue
-        known += 1
-        fewest = groups[0]
-        most = groups[-1]
-        if most["time"] > _SLOWER_UNDER_LOAD * fewest["time"]:
-            text = f"{one['site']}: {_at_load(most)}, {_at_load(fewest)}"
-            slower.append((most["time"] / fewest["time"], text))
-    if slower:
-        where = f"{len(slower):,} of {counted(known, 'site')}"
-        text = (
-            f"{where}, such as {max(slower)[1]}. If these are pages of one kind, fewer"
-            ' requests at once may be enough: MANDELBOT_CONCURRENCY = "measured" tries'
-            " it."
-        )
-        yield "note", "Slower with more requests in flight", text
-
-
-def _at_load(group: dict[str, Any]) -> str:
-    requests = f"{group['least']} to {group['most']} in flight"
-    if group["least"] == group["most"]:
-        requests = f"{group['most']} in flight"
-    return f"{duration(group['time'])} with {requests}"
 
 
 def times(report: dict[str, Any]) -> str:

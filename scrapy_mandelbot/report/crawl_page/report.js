@@ -90,11 +90,6 @@
 
   const time = (moment) => (moment ? moment.slice(0, 19).replace("T", " ") : "");
 
-  const IF_MEASURED = {
-    nothing: "changed nothing",
-    trials: "tried whether fewer are enough",
-  };
-
   const loadOf = ({ least, most, answers, time: mean, refused }) => {
     const group = `with ${least === most ? most : `${least} to ${most}`}`;
     if (!answers) return `${number(refused)} refused ${group}`;
@@ -111,8 +106,7 @@
       yield ["Requests at once", `${bound} of ${most}: ${times ? `with more, an answer took ${times} times as long` : "it refuses more"}`];
     }
     if (load) {
-      const ifMeasured = IF_MEASURED[load.if_measured];
-      yield ["Requests in flight", `${number(load.most)} at the most${ifMeasured ? `; MANDELBOT_CONCURRENCY = "measured" would have ${ifMeasured}` : ""}`];
+      yield ["Requests in flight", `${number(load.most)} at the most`];
       yield ["First byte, by these", `mean ${load.times.map(loadOf).join(", ")}`];
     }
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
