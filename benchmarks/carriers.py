@@ -16,13 +16,13 @@ cost   no kills: the processor time of the server for a page with ten links, two
 Carriers:
 
 redis         this package's job on Redis
-scrapy-redis  its own queue and filter (``pip install scrapy-redis``)
+scrapy-redis  its own queue and filter
 streams       one stream of Redis for all, XAUTOCLAIM, and a script that settles a page
-postgresql    ``carriers.sql``, by psycopg 3 (``pip install "psycopg[binary]"``) and
-              Debian's postgresql
+postgresql    ``carriers.sql``, by psycopg 3 and Debian's postgresql
 
 Usage::
 
+    pip install -e packages/mandelbot -e ".[test,benchmarks]"
     python benchmarks/carriers.py kill|cost [CARRIER ...]
 """
 

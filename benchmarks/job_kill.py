@@ -7,7 +7,9 @@ that kills fall into pauses too. Each callback notes its end in a log of its own
 one write() to the system, so that the note outlasts the process. Then it is counted:
 pages whose callback never ran to its end, items that are not in the feed, callbacks
 that ended twice and items that are there twice, beside the requests that were in flight
-at the kills. Exits with 1 if anything is lost, or too much came twice.
+at the kills. A page that was under way at three kills is set aside, as it may be their
+cause: such pages are requeued in the end, as by ``scrapy robots job ... requeue``, and
+crawled before it is counted. Exits with 1 if anything is lost, or too much came twice.
 
 kill     SIGKILL at any time
 pause    SIGKILL, when sites are paused
@@ -36,6 +38,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,6 +176,17 @@ def crawl(url: str, settings: str) -> None:
     print(crawler.stats.get_value("finish_reason"), flush=True)
 
 
+def requeue_set_aside(place: str) -> Counter[str]:
+    """Requeue all that a job has set aside; return how many requests, by reason."""
+    from scrapy_mandelbot.fleet.server_job import open_job_at  # noqa: PLC0415 -- servers need none
+
+    with closing(open_job_at(place)) as job:
+        aside = Counter(job.contents().given_up)
+        if aside:
+            job.requeue("")
+    return aside
+
+
 def start(
     program: str, folder: Path, *arguments: str, number: str = "", ahead: float = 0.0
 ):
@@ -204,6 +218,7 @@ class Trial:
         if what == "sitemap":
             self.settings["MANDELBOT_SITEMAPS"] = "follow"
         self.in_flight: list[int] = []
+        self.aside: Counter[str] = Counter()  # requests that were requeued, by reason
         self.fault = "kill"  # the last one
         self.ahead = 0.0  # seconds by which the next run's clock is wrong
 
@@ -305,6 +320,9 @@ def main(
             said = trial.run(at)
             print(f"ended at {len(trial.done()):,}: {said or trial.fault}", flush=True)
         reason = trial.run(None)
+        while aside := requeue_set_aside(str(folder / "job")):
+            trial.aside += aside
+            reason = trial.run(None)
         return report(trial, each * sites, kills, reason, time.monotonic() - began)
 
 
@@ -323,7 +341,8 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
         f" {seconds:.0f} s\npages lost {lost:,}, items lost {items_lost:,}\ncallbacks"
         f" ended twice {twice:,}, items twice {items_twice:,}; of requests in flight at"
         f" the last commits before the kills {most:,}\nthe most that one page was"
-        f" called {max(ends.values())} times"
+        f" called {max(ends.values())} times\nset aside and requeued"
+        f" {sum(trial.aside.values())} {dict(trial.aside)}"
     )
     account = json.loads((trial.folder / "account.json").read_text())
     account.pop("lost", None)

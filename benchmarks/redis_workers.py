@@ -8,8 +8,10 @@ pages. Callbacks note their ends in a file of their worker with one write() each
 web notes when it was asked for what. Then it is counted: pages that no callback ended
 for, callbacks that ended twice, the least gap between two requests to a site with a
 delay (over all workers), requests that came to a closed site in its pause, probes for
-each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost,
-a gap is short, or more came twice than was in flight.
+each pause, and how often each robots.txt was asked for. A page that was under way at
+three kills is set aside, as it may be their cause: such pages are requeued in the end,
+as by ``scrapy robots job ... requeue``, and crawled before it is counted. Exits with 1
+if a page is lost, a gap is short, or more came twice than was in flight.
 
 none     nothing happens to them; also prints what a page cost Redis
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
@@ -120,7 +122,9 @@ class Workers:
         self.url = url
         self.settings = settings
         self.all: list[subprocess.Popen] = []
+        self.said: list[dict] = []  # the stats of the first of them
         self.restarts = 0
+        self.aside: Counter[str] = Counter()  # requests that were requeued, by reason
 
     def start(self, ahead: float = 0.0) -> None:
         number = f"-{len(self.all)}"
@@ -171,15 +175,26 @@ class Workers:
     def wait(self) -> list[dict]:
         """Wait for all to end; return the stats of each, empty if it was killed."""
         deadline = time.monotonic() + LONGEST
-        said = []
-        for one in self.all:
+        for one in self.all[len(self.said) :]:
             try:
                 out, _ = one.communicate(timeout=max(1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 one.kill()
                 out, _ = one.communicate()
-            said.append(json.loads(out) if out.strip() else {})
-        return said
+            self.said.append(json.loads(out) if out.strip() else {})
+        return self.said
+
+    def wait_for_all_pages(self, place: str) -> list[dict]:
+        """Wait for all to end, and for a worker that crawls what they set aside.
+
+        Returns the stats of each. `place`: that of the job.
+        """
+        self.wait()
+        while aside := job_kill.requeue_set_aside(place):
+            self.aside += aside
+            self.start()
+            self.wait()
+        return self.said
 
 
 def disturb(
@@ -428,7 +443,7 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
                 disturb(kind, crowd, redis, chance, lease)
             if plan and not crowd.running():
                 crowd.start()
-            said = crowd.wait()
+            said = crowd.wait_for_all_pages(f"{redis.url}#{job_kill.Noting.name}")
             seconds = time.monotonic() - began
             exit_code = report(what, crowd, urls, said, in_flight, seconds)
             if not plan:  # a Redis that was killed has counted from then on
@@ -476,6 +491,7 @@ def report(what, crowd, urls, said, in_flight, seconds) -> int:  # noqa: PLR0913
         f"pages lost {len(lost)}, callbacks ended twice {twice}, most"
         f" {max(ended.values())} times"
     )
+    print(f"set aside and requeued {sum(crowd.aside.values())} {dict(crowd.aside)}")
     gap, in_pause, robots, probes = asked_of(crowd.folder / "asked.txt")
     print(f"least gap at a site with a delay of {DELAY} s: {gap:.3f} s")
     print(

@@ -240,6 +240,19 @@ def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     return queue is None or any(entry[0] is request for entry in queue)
 
 
+def waiting_in_slots(crawler: Crawler, keys: Iterable[str]) -> set[Request]:
+    """Return the requests that these download slots hold, and have not sent.
+
+    Fallback: none, as if each was sent when it arrived.
+    """
+    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    return {
+        entry[0]
+        for slot in filter(None, map(slots.get, keys))
+        for entry in getattr(slot, "queue", ())
+    }
+
+
 def evict_waiting(
     crawler: Crawler,
     keys: Iterable[str],

@@ -528,7 +528,7 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     if length <= _SLOW or not site.is_news("slow quota"):
         return
     crawl.events.emit(
-        events.QUOTA_SLOW,
+        events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
         where=site.name,
         rate=f"{counted(quota.most, 'page')} in {duration(wait)}",
         waiting=waiting,

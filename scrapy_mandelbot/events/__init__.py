@@ -207,6 +207,12 @@ QUOTA_SLOW = _warning(
     ' MANDELBOT_PACE_OPTIONS["quota"] limits each wait',
     stats=("mandelbot/pace/quota_slow",),
 )
+# Nothing is queued when the warning is due.
+QUOTA_SLOW_NEXT = _warning(
+    "The quota of %(where)s is used up: %(rate)s (RateLimit header). The next request"
+    ' waits %(length)s. MANDELBOT_PACE_OPTIONS["quota"] limits each wait',
+    stats=("mandelbot/pace/quota_slow",),
+)
 TURN_WAITED = Event(
     stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),)
 )

@@ -78,6 +78,8 @@ class JobWorker(RunningJob):
         self._is_asking = False
         self._is_hungry = True
         self._is_idle = False
+        # whether a request that was handed out waited at the last exchange
+        self._has_unsent = False
         self._idle_since: float | None = None
         self._has_ended = False
         self._is_closed = False
@@ -158,7 +160,7 @@ class JobWorker(RunningJob):
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
-        numbers = self.storage.in_flight()
+        numbers = self.storage.sent(self._crawl.throttle.in_flight.unsent())
         sends = partial(self.server.sends, self.job.worker, self.job.token, numbers)
         try:
             if self.link.call_and_wait(sends, _WAIT_BEFORE):
@@ -249,9 +251,10 @@ class JobWorker(RunningJob):
             if self._is_hungry:
                 room = self._most_active - sum(self.storage.under_way.values())
                 take = max(1, min(room, _TAKEN_AT_ONCE))
-        exchange = self.job.next_exchange(
-            take, self._idleness(), self.storage.in_flight()
-        )
+        unsent = self._crawl.throttle.in_flight.unsent()
+        self._has_unsent = bool(unsent)
+        sent = self.storage.sent(unsent)
+        exchange = self.job.next_exchange(take, self._idleness(), sent)
         self._is_asking = True
         if self._cookies is None:
             self.link.call(lambda: self.server.exchange(exchange), self._answered)
@@ -322,6 +325,8 @@ class JobWorker(RunningJob):
         if self.job.has_more_to_say and (brought or self.job.uncommitted):
             return 0.0
         longest = self._lease / _RENEWALS
+        if self._has_unsent:  # its download may kill the process
+            longest = min(longest, _POLL_SLOWLY)
         if not self._is_hungry:
             return longest
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))

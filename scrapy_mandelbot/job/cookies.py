@@ -19,6 +19,7 @@ from hashlib import blake2b
 from http.cookiejar import Cookie
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import SplitResult
 
 from scrapy.http.cookies import potential_domain_matches
 from scrapy.utils.httpobj import urlparse_cached
@@ -120,6 +121,14 @@ def read_cookie(body: bytes) -> tuple[CookiePlace, Cookie | None]:
     return CookiePlace(jar, *place), cookie
 
 
+def _host_of(netloc: str) -> str | None:
+    """Return the host in a URL's part between ``//`` and the path; None: there is none.
+
+    It takes longer than all else that a request needs here.
+    """
+    return SplitResult("", netloc, "", "", "").hostname
+
+
 def _fields(cookie: Cookie) -> tuple[Any, ...]:
     others = getattr(cookie, "_rest", {})
     fields = [getattr(cookie, name) for name in _FIELDS]
@@ -155,7 +164,8 @@ class CookieWatch:
         # name.
         self._known: dict[tuple[Any, str], dict[tuple[str, str], int]] = {}
         self._count = 0  # cookies in it
-        self._touched: set[tuple[Any, str]] = set()  # jars and hosts of requests
+        # Jars, and hosts as URLs have them, of requests that have ended.
+        self._touched: set[tuple[Any, str]] = set()
         self._complaints: set[str] = set()  # what was logged
 
     def __len__(self) -> int:
@@ -165,16 +175,17 @@ class CookieWatch:
         """Note that a request has ended: it or its response may have set cookies."""
         if request.meta.get("dont_merge_cookies"):  # they do not reach the jar
             return
-        host = urlparse_cached(request).hostname
-        if host:
-            self._touched.add((request.meta.get("cookiejar"), host))
+        netloc = urlparse_cached(request).netloc
+        self._touched.add((request.meta.get("cookiejar"), netloc))
 
     def changes(self) -> list[CookieChange]:
         """Return what changed at the hosts of the requests that have ended."""
-        touched = self._touched
-        self._touched = set()
+        touched = {(key, _host_of(netloc)) for key, netloc in self._touched}
+        self._touched.clear()
         found: list[CookieChange] = []
         for key, host in touched:
+            if host is None:
+                continue
             jar = self._jars.get(key)
             domains = domains_of(host)
             cookies = {} if jar is None else engine.cookies_of(jar, domains)

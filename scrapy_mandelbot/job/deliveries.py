@@ -1,6 +1,6 @@
 """Claimed requests: what waits for them, what they raised, and the runs that died.
 
-Those that were in flight at a death are sent last, a few at a time, or set aside.
+Those that had been sent when a run died are sent last, a few at a time, or set aside.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 
-CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
-# in the job's state: by number, in how many deaths a request was in flight
+CLAIMED = "claimed"  # state: numbers of requests that had been sent at the last commit
+# in the job's state: by number, in how many deaths a request had been sent
 DEATHS = "deaths"
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
 _MORE = 1.1  # write the set anew when it has grown by this factor
-FEW = 8  # requests that were in flight at a death, sent at a time
+FEW = 8  # requests that had been sent at a death, sent at a time
 
 
 def most_at_once(deaths: int, limit: int) -> int:
@@ -34,11 +34,11 @@ def most_at_once(deaths: int, limit: int) -> int:
 
 
 class Deliveries:
-    """Counts the deaths in which each request was in flight, and withholds those.
+    """Counts the deaths at which each request had been sent, and withholds those.
 
-    A page may kill the process whose callback reads it, in every run. Which of the
-    requests in flight it was is unknown, so all of them wait until nothing else is left
-    to do. Then :func:`most_at_once` are sent at a time.
+    A page may kill the process that fetches or reads it, in every run. Which request it
+    was is unknown, so all that had been sent wait until nothing else is left to do.
+    Then :func:`most_at_once` are sent at a time.
     """
 
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
@@ -75,7 +75,7 @@ class Deliveries:
             reverse=True,
         )
         """Requests to send, the last one first."""
-        self.in_flight: set[int] = set()  # in flight at the last commit
+        self.sent: set[int] = set()  # numbers of those sent at the last commit
         store.states.put(DEATHS, _written(self._deaths))
         self.write_aside()
 
@@ -106,9 +106,9 @@ class Deliveries:
         self.waiting.remove(number)
         return self.lines.pop(number)
 
-    def keep(self, in_flight: set[int]) -> None:
-        self.in_flight = in_flight
-        self._store.states.put(CLAIMED, json.dumps(list(in_flight)).encode())
+    def keep(self, sent: set[int]) -> None:
+        self.sent = sent
+        self._store.states.put(CLAIMED, json.dumps(list(sent)).encode())
         if len(self.aside) > _MORE * self._aside_written:  # there may be a million
             self.write_aside()
 

@@ -17,6 +17,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.cookies import JobCookies, forget_cookies, watch_cookies
 from scrapy_mandelbot.job.deliveries import Deliveries
@@ -53,8 +54,10 @@ _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 _SALVAGED = "job_salvaged"
 
 
-# seconds until what was in flight at a death no longer waits for the others
+# seconds until what had been sent at a death no longer waits for the others
 _OVERDUE = 600.0
+# seconds between two looks whether a request is sent that waited at the last commit
+_LOOK_AGAIN = 1.0
 _FINISHED = "finished"  # that the last run has finished
 
 
@@ -94,8 +97,9 @@ class Job(RunningJob):
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
+        self._looks: Timers[Job] = Timers(self.clock, Job._look_for_sent)
         self._overdue_at = self.clock.now() + _OVERDUE
-        # Of those that were in flight at a death, the last to be handed out, and their
+        # Of those that had been sent at a death, the last to be handed out, and their
         # lines.
         self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
@@ -211,7 +215,7 @@ class Job(RunningJob):
         one = self.unacked_of(request)
         if one is None or one.number is None:
             return
-        if one.number in self.deliveries.in_flight:
+        if one.number in self.deliveries.sent:
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
@@ -219,7 +223,7 @@ class Job(RunningJob):
     def _has_start(self, request: Request, fingerprint: int) -> bool:
         """Return whether the job still has this request from a previous start().
 
-        One that was in flight at a death is sent at once: others of its kind wait until
+        One that had been sent at a death is sent at once: others of its kind wait until
         all else is done, but pages may depend on this one, as on a login.
         """
         number = self.store.waiting_start(fingerprint)
@@ -245,7 +249,7 @@ class Job(RunningJob):
 
     @property
     def has_overdue(self) -> bool:
-        """Whether a request that was in flight at a death may be sent beside others."""
+        """Whether a request that had been sent at a death may go beside others."""
         if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
             return False
         return self.storage.unacked.keys().isdisjoint(self._tried)
@@ -260,7 +264,7 @@ class Job(RunningJob):
 
     @property
     def left_over(self) -> int:
-        """How many requests that were in flight at a death this run does not send."""
+        """How many requests that had been sent at a death this run leaves."""
         waiting = self.deliveries.waiting
         lines = {self.deliveries.lines[number] for number in waiting}
         return len(waiting) if all(map(self._is_over, lines)) else 0
@@ -294,6 +298,7 @@ class Job(RunningJob):
         elif self._feeds.has_finished:  # an earlier run may have stored some
             forget_cookies(self)
         error = self.saves.now()
+        self._looks.take()
         if error is not None and not isinstance(error, CorruptError):
             self.end_not_saved(error)
         self.store.close()
@@ -318,6 +323,7 @@ class Job(RunningJob):
     def release(self) -> None:
         """Close the file as of the last commit, for another run."""
         self.saves.close()
+        self._looks.take()
         self.store.close()
         self._lock.release()
 
@@ -328,14 +334,32 @@ class Job(RunningJob):
             self._state.save()
             for call in self._before_commits:
                 call()
-            self.deliveries.keep(self.storage.in_flight())
+            unsent = self._crawl.throttle.in_flight.unsent()
+            self.deliveries.keep(self.storage.sent(unsent))
             self.store.commit()
         # the last: a feed that is closed
         except (StorageError, OSError, ValueError) as error:
             return self.saves.failed(error)
         if self.saves.error is not None:
             self.saves.succeeded()
+        if unsent:
+            self._look_soon()
         return None
+
+    def _look_soon(self) -> None:
+        self._looks.set(self, self.clock.now() + _LOOK_AGAIN)
+
+    def _look_for_sent(self) -> None:
+        """Save that a request is sent which waited: its download may kill the process.
+
+        Nothing else reports that it leaves its download slot.
+        """
+        unsent = self._crawl.throttle.in_flight.unsent()
+        if self.storage.sent(unsent) <= self.deliveries.sent:
+            if unsent:
+                self._look_soon()
+        elif self.saves.error is None:  # else the timer tries again
+            self.saves.now()
 
     def kept(self, prefix: str) -> dict[str, bytes]:
         """Return the values of previous runs whose names begin so.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 _LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
@@ -64,7 +66,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
     `is_synced`: a commit is on the disk when it returns, and survives a power cut.
     """
     make_private(path)
-    with as_ours():
+    with AS_OURS:
         return open_file(
             path,
             _SCHEMA,
@@ -90,7 +92,7 @@ def make_private(path: Path) -> None:
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open the file read-only, even while a run uses it."""
-    with as_ours():
+    with AS_OURS:
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
             timeout=_BUSY,
@@ -143,12 +145,27 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     return not version
 
 
-@contextmanager
-def as_ours() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise our_error(error) from error
+class _AsOurs:
+    """Raises an error of SQLite as one of a job.
+
+    Not by ``contextlib``: each claim enters it, and would take much longer.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise our_error(error) from error
+
+
+AS_OURS = _AsOurs()
+"""Raises an error of SQLite as a StorageError or a CorruptError."""
 
 
 def our_error(error: sqlite3.Error) -> StorageError:

@@ -46,7 +46,7 @@ class JobFolder:
         query = f"SELECT name, body, checksum, number {_REQUESTS}"
         with (
             closing(job_file.connect_to_read(self._path)) as database,
-            job_file.as_ours(),
+            job_file.AS_OURS,
         ):
             for name, body, *written in database.execute(query):
                 is_whole = job_file.is_as_written(body, *written)
@@ -108,7 +108,7 @@ class JobFolder:
     def contents(self) -> JobContents:
         with (
             closing(job_file.connect_to_read(self._path)) as database,
-            job_file.as_ours(),
+            job_file.AS_OURS,
         ):
             claimed = (
                 job_file.read_state(database, deliveries.CLAIMED) or b"[]"

@@ -72,7 +72,7 @@ class JobScheduler(StoredScheduler):
         self._count("enqueued", self._unacked.get(request))
 
     def _take_from_last(self, *, alone: bool) -> Request | None:
-        """Take one of those that were in flight at a death, if any waits."""
+        """Take one of those that had been sent at a death, if any waits."""
         if not self._job.deliveries.waiting:
             return None
         lines = self._job.hand_out_last(alone=alone)

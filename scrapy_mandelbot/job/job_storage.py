@@ -6,7 +6,7 @@ Of a waiting request, memory holds only its line's length.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -191,12 +191,22 @@ class JobStorage(RequestStorage):
         del self.unacked[request]
         return True
 
-    def in_flight(self) -> set[int]:
-        return {
+    def sent(self, unsent: Collection[Request]) -> set[int]:
+        """Return the numbers of those that may be why the process dies, if it does.
+
+        All that were handed out, but those that are `unsent`. A callback may send its
+        own request once more: it may be why all the same.
+        """
+        sent = {
             one.number
             for one in self.unacked.values()
             if one.is_out and one.number is not None
         }
+        for request in unsent:
+            one = self.unacked.get(request)
+            if one is not None and one.number is not None and not one.has_called:
+                sent.discard(one.number)
+        return sent
 
     def acknowledged(self, request: Request) -> bool:
         """Record that a request is done; return whether it belonged to the job."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from zlib import crc32
 
-from scrapy_mandelbot.job.job_file import as_ours, name_seed, read_state, read_states
+from scrapy_mandelbot.job.job_file import AS_OURS, name_seed, read_state, read_states
 
 
 class NamedStates:
@@ -24,12 +24,12 @@ class NamedStates:
     def get(self, name: str) -> bytes | None:
         if name in self.new:
             return self.new[name]
-        with as_ours():
+        with AS_OURS:
             return read_state(self._database, name)
 
     def with_prefix(self, prefix: str) -> dict[str, bytes]:
         """Return all whose names begin so."""
-        with as_ours():
+        with AS_OURS:
             kept = read_states(self._database, prefix)
         for name, value in self.new.items():
             if not name.startswith(prefix):

@@ -160,9 +160,9 @@ class RequestForm:
         headers = request.headers
         if headers:
             data["headers"] = dict(headers)
-        for name in _PLAIN:
+        for name, default in _PLAIN:
             value = getattr(request, name)
-            if value != _DEFAULTS[name]:
+            if value != default:
                 data[name] = value
         return data
 
@@ -180,7 +180,9 @@ class RequestForm:
 
 
 _PLAIN = tuple(
-    name for name in _DEFAULTS if name not in {"callback", "errback", "headers"}
+    (name, default)
+    for name, default in _DEFAULTS.items()
+    if name not in {"callback", "errback", "headers"}
 )
 
 

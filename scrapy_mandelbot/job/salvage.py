@@ -16,9 +16,9 @@ from zlib import crc32
 from mandelbot.origins import site_of
 
 from scrapy_mandelbot.job.job_file import (
+    AS_OURS,
     PAGE,
     CorruptError,
-    as_ours,
     connect,
     is_as_written,
 )
@@ -128,7 +128,7 @@ def _remove(path: Path) -> None:
 
 def _look_through(job: SqliteJob) -> None:
     try:
-        with as_ours():
+        with AS_OURS:
             ((found,),) = job.database.execute("PRAGMA integrity_check(1)")
     except CorruptError as error:
         found = str(error)
@@ -146,7 +146,7 @@ def _salvage(damaged: Path, path: Path) -> bool:
     copy = path.with_name("job.damaged")
     _remove(new)
     _remove(copy)
-    with as_ours(), closing(connect(new, is_synced=False)) as into:
+    with AS_OURS, closing(connect(new, is_synced=False)) as into:
         into.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         salvage = _Salvage(into)
         for part in ("", "-wal"):

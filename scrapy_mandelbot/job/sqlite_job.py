@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.job.fingerprints import Fingerprints
 from scrapy_mandelbot.job.job_file import (
+    AS_OURS,
     CorruptError,
-    as_ours,
     connect,
     is_as_written,
     our_error,
@@ -61,7 +61,7 @@ class SqliteJob:
         self.last_of_former_run = 0  # of those numbers
         self.database = connect(path, is_synced=is_synced)
         try:
-            with as_ours():
+            with AS_OURS:
                 self._seen = Fingerprints(self.database)
                 self.states = NamedStates(self.database)
                 self._load()
@@ -124,7 +124,7 @@ class SqliteJob:
         if its is None or not its.waiting:
             return None
         fresh = its.fresh[0] if its.fresh else None
-        with as_ours():
+        with AS_OURS:
             kept = its.first_in_file(self.database)
             if fresh is not None and (kept is None or fresh < kept):
                 row = self._pending.rows[fresh[1]]
@@ -149,7 +149,7 @@ class SqliteJob:
     def read(self, number: int) -> bytes:
         """Return the body of a row in the file; empty: it is not as it was written."""
         query = "SELECT body, checksum FROM requests WHERE number = ?"
-        with as_ours():
+        with AS_OURS:
             row = self.database.execute(query, (number,)).fetchone()
         body, checksum = row or (None, None)  # an index may name one that is not there
         return body if is_as_written(body, checksum, number) else b""
@@ -159,7 +159,7 @@ class SqliteJob:
             "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE"
             " number = ?"
         )
-        with as_ours():
+        with AS_OURS:
             row = self.database.execute(query, (number,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -192,14 +192,14 @@ class SqliteJob:
             raise our_error(error) from error
 
     def count_seen(self) -> int:
-        with as_ours():
+        with AS_OURS:
             return len(self._seen)
 
     def see(self, fingerprint: int) -> None:
         self._seen.add(fingerprint)
 
     def see_all(self, fingerprints: list[int]) -> None:
-        with as_ours(), transaction(self.database):
+        with AS_OURS, transaction(self.database):
             rows = zip(sorted(fingerprints))
             self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
         self._seen.has_older = True
@@ -212,7 +212,7 @@ class SqliteJob:
             "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY"
             " fingerprint"
         )
-        with as_ours():
+        with AS_OURS:
             yield from self.database.execute(query, (parent,))
 
     def waiting_start(self, fingerprint: int) -> int | None:
@@ -224,7 +224,7 @@ class SqliteJob:
             "SELECT times FROM children JOIN requests ON number = times"
             " WHERE parent = ? AND fingerprint = ?"
         )
-        with as_ours():
+        with AS_OURS:
             row = self.database.execute(query, (OWN_START, fingerprint)).fetchone()
         number = None if row is None else int(row[0])
         if number is None or number > self.last_of_former_run:
@@ -245,7 +245,7 @@ class SqliteJob:
             return
         if self._pending.rows:
             self.states.put(_COUNT, str(self._count).encode())
-        with as_ours(), transaction(self.database):
+        with AS_OURS, transaction(self.database):
             self._pending.write(self.database)
             self._seen.write()
             self.states.write()

@@ -332,6 +332,17 @@ class InFlight:
         """Return how many requests were handed out to the slot and have not ended."""
         return len(self._in_slots.get(slot, ()))
 
+    def unsent(self) -> Collection[Request]:
+        """Return the requests that wait in their download slots.
+
+        They have no part in what happens to the process meanwhile. One that waits for a
+        robots.txt is not among them, as that file is fetched for it; nor is one that a
+        middleware of the project holds, which may be fetching the page.
+        """
+        if not self._in_slots:
+            return ()
+        return engine.waiting_in_slots(self._crawler, self._in_slots)
+
     def slots(self) -> Collection[str]:
         """Return the download slots that have any."""
         return self._in_slots.keys()

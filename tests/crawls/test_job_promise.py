@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,14 @@ from zlib import crc32
 
 import pytest
 import scrapy
-from crawling import SCRAPYS_FORM, LinksSpider, ensureDeferred
+from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
 from dying import Noting, dies, run, run_after
 from scrapy.exporters import PprintItemExporter
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job import salvage, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
@@ -117,6 +119,75 @@ async def test_unfiltered_children_of_a_cut_callback_come_once(webs, folder):
     assert second.stats["mandelbot/job/passed_over"] == 5, (
         "four of the page, and the start"
     )
+
+
+class DiesWhileOneWaits(Noting):
+    """Fetches a page of its own; dies five seconds later, while another page waits."""
+
+    def __init__(self, first, waits, next_job, **arguments):
+        super().__init__(**arguments)
+        self.first = first
+        self.waits = waits
+        self.next_job = next_job
+
+    async def start(self):
+        yield scrapy.Request(self.first, priority=1)
+        yield scrapy.Request(self.waits)
+
+    def parse(self, response):
+        if response.url == self.first:
+            Crawl.of(self.crawler).clock.call_later(5, self.die)
+        yield from super().parse(response)
+
+    def die(self):
+        """Keep what is in JOBDIR now for the next run."""
+        shutil.copytree(self.settings["JOBDIR"], self.next_job)
+
+
+async def after_three_deaths(webs, folder, other, **settings):
+    """Return the fourth run, after three that died while a page of a site waited."""
+    web = webs()
+    web.pages = {f"/{number}": html() for number in range(3)}
+    other = other or web
+    other.pages["/waits"] = html()
+    for number in range(3):
+        next_job = folder.with_name(f"job-{number + 1}")
+        await crawl(
+            DiesWhileOneWaits,
+            {
+                "JOBDIR": str(folder.with_name(f"job-{number}")),
+                "ROBOTSTXT_OBEY": False,
+                **settings,
+            },
+            first=f"{web.url}/{number}",
+            waits=f"{other.url}/waits",
+            next_job=next_job,
+        )
+    return await run(Noting, next_job)
+
+
+@ensureDeferred
+async def test_no_death_counts_for_a_page_that_only_waits(webs, folder, loop_is_turned):
+    """In its download slot: three runs die, and the fourth sends it."""
+    last = await after_three_deaths(
+        webs, folder, None, DOWNLOAD_DELAY=20, RANDOMIZE_DOWNLOAD_DELAY=False
+    )
+    assert last.stats["finish_reason"] == "finished"
+    assert [url.rpartition("/")[2] for url in requests_of(last)] == ["waits"]
+
+
+@ensureDeferred
+async def test_deaths_count_for_a_page_whose_robots_txt_is_fetched(
+    webs, folder, loop_is_turned
+):
+    """That file may be the cause, and would be of each run that asks for it."""
+    other = webs("127.0.0.2")
+    other.pages["/robots.txt"] = Answer(b"", 404, delay=9.0)
+    last = await after_three_deaths(
+        webs, folder, other, ROBOTSTXT_OBEY=True, DOWNLOAD_TIMEOUT=30
+    )
+    assert last.stats["finish_reason"] == "job_set_aside"
+    assert not requests_of(last)
 
 
 class DiesInStart(Noting):

@@ -611,7 +611,7 @@ def used_up(wait):
         (
             1,
             86_400,
-            "1 page in 24 h (RateLimit header), N requests queued, at least 24",
+            " is used up: 1 page in 24 h (RateLimit header). The next request waits 24",
         ),
     ],
 )

@@ -283,6 +283,22 @@ def test_a_request_with_which_workers_died_is_set_aside(member):
 
 
 @needs_carrier
+def test_a_request_that_was_not_sent_has_no_part_in_a_death(member):
+    """However often workers die that hold it: another one gets it in its place."""
+    member(deliveries=1)
+    late, other = member(lease=SHORT, deliveries=1), member(deliveries=1)
+    late.job.push(SITE, FIRST_IN, b"waits")
+    late.job.push(SITE, FIRST_IN, b"next")
+    late.exchange(take=1)
+    assert late.job.claim(SITE).body == b"waits"
+    late.exchange()
+    while not other.job.sites:
+        assert other.exchange(take=1).aside == ()
+    assert other.all_bodies(SITE, 2) == [b"waits", b"next"]
+    assert other.server.view().aside() == {}
+
+
+@needs_carrier
 def test_a_request_that_one_version_cannot_read_goes_to_another(member):
     """A worker of its own version does not get it again."""
     old, new = member(version="old"), member(version="new")

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from engine_slot import EngineSlot
+from redis import Redis
 from redis_server import NEEDS_REDIS
 from scrapy import Request, signals
 from scrapy.utils.request import RequestFingerprinter
@@ -153,6 +154,82 @@ def test_a_sent_request_is_recorded_before_its_callback_runs(
     out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
     other.leave()
     assert out == {str(number).encode()}
+
+
+@pytest.fixture
+def start_worker(make_crawler, redis_server):
+    """Start workers."""
+
+    def start():
+        crawler = make_crawler(
+            MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_OPTIONS={"lease": 30}
+        )
+        crawler.request_fingerprinter = RequestFingerprinter(crawler)
+        crawler.engine._slot = EngineSlot()
+        crawler.crawling = True
+        scheduler = SharedJobScheduler.from_crawler(crawler)
+        scheduler.open(crawler.spider)
+        return crawler, scheduler
+
+    return start
+
+
+def is_killed(crawler, redis_url: str) -> None:
+    """Let a worker do nothing more, and its lease end."""
+    job = JobWorker.of(crawler)
+    job._stop()
+    job.link.thread.end(job.server.close)
+    Crawl.of(crawler).throttle.close()
+    with Redis.from_url(redis_url) as redis:
+        redis.zadd(f"{job.server.key}:workers", {job.job.worker: 1})
+
+
+def sent_by(crawler, redis_url: str) -> int:
+    """Return how many requests Redis knows to be sent by a worker."""
+    job = JobWorker.of(crawler)
+    with Redis.from_url(redis_url) as redis:
+        return redis.scard(f"{job.server.key}:out:{job.job.worker}")
+
+
+def waits_in_its_slot(crawler, request):
+    """Let a request wait in its download slot; return what ends that."""
+    downloader = crawler.engine.downloader
+    downloader.send(request)
+    queue = downloader.slots[downloader.get_slot_key(request)].queue
+    queue.append((request, None))
+    return queue.clear
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_only_a_request_that_is_sent_has_a_part_in_a_death(
+    start_worker, clock, redis_server, is_sent
+):
+    """Three workers die with it. If it only waited for its turn, the fourth sends it;
+    if it had left, it is set aside.
+    """
+    for number in range(4):
+        crawler, scheduler = start_worker()
+        if not number:
+            scheduler.enqueue_request(Request(PAGE))
+        scheduler.next_request()
+        for _ in range(20):
+            answer(crawler, clock, 0.1)
+        assert len(scheduler) == (number < 3 or not is_sent), number
+        if number == 3:
+            break
+        leaves = waits_in_its_slot(crawler, scheduler.next_request())
+        for _ in range(15):
+            answer(crawler, clock, 0.1)
+        assert sent_by(crawler, redis_server.url) == 0
+        if is_sent:
+            leaves()
+            for _ in range(15):
+                answer(crawler, clock, 0.1)
+            assert sent_by(crawler, redis_server.url) == 1
+        is_killed(crawler, redis_server.url)
+    aside = crawler.stats.get_value("mandelbot/job/set_aside", 0)
+    assert aside == is_sent
+    scheduler.close("shutdown")
 
 
 def test_a_slow_redis_is_not_waited_for_before_each_callback(

@@ -69,9 +69,9 @@ def test_a_death_counts_only_for_requests_in_flight(died):
     assert json.loads(job.states.get(DEATHS)) == {"1": 1}
     assert json.loads(job.states.get("claimed")) == []
     claimed = job.claim("http://1.example").number
-    assert claimed not in deliveries.in_flight
+    assert claimed not in deliveries.sent
     deliveries.keep({claimed})
-    assert claimed in deliveries.in_flight
+    assert claimed in deliveries.sent
     assert json.loads(job.states.get("claimed")) == [claimed]
     again = Deliveries(job, 3, has_died=False)
     assert json.loads(job.states.get(DEATHS)) == {"1": 1}

@@ -110,11 +110,11 @@ def test_a_request_handed_out_is_committed_as_claimed_a_second_later(
     scheduler.enqueue_request(Request(PAGE))
     clock.turn(2)
     job = Job.of(crawler)
-    assert not job.deliveries.in_flight
+    assert not job.deliveries.sent
     assert scheduler.next_request().url == PAGE
     clock.turn(2)
-    assert job.deliveries.in_flight == job.storage.in_flight()
-    assert len(job.deliveries.in_flight) == 1
+    assert job.deliveries.sent == job.storage.sent(())
+    assert len(job.deliveries.sent) == 1
 
 
 @pytest.mark.usefixtures("scheduler")

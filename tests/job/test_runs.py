@@ -233,13 +233,14 @@ def test_a_page_is_settled_only_after_its_unserializable_requests(run):
     assert not third.give(third.job.start, "child"), "also by the next run"
 
 
-def test_requests_in_flight_are_committed_before_a_callback_runs(run):
+def test_a_sent_request_is_committed_before_its_callback_runs(run):
     """A commit is made for that, and none where it is known."""
     first = run()
     first.start("1", "2")
-    request, in_flight = first.next(), first.job.deliveries
+    request = first.next()
+    deliveries = first.job.deliveries
     first.job.saves.now()
-    assert len(in_flight.in_flight) == 1
+    assert len(deliveries.sent) == 1
     commits = []
     first.job.before_commits(lambda: commits.append(None))
     first.job.begins(request)
@@ -253,14 +254,65 @@ def test_requests_in_flight_are_committed_before_a_callback_runs(run):
     first.job.saves.error = None
     first.job.begins(other)
     assert len(commits) == 1
-    assert len(in_flight.in_flight) == 2
+    assert len(deliveries.sent) == 2
     first.job.begins(other)
     assert len(commits) == 1
     first.end(request)
-    assert len(in_flight.in_flight) == 1
+    assert len(deliveries.sent) == 1
     first.send_back(other)
     first.job.saves.now()
-    assert in_flight.in_flight == set()
+    assert deliveries.sent == set()
+
+
+def waits_in_its_slot(run: Run, request: Request):
+    """Let a request wait in its download slot; return what ends that."""
+    downloader = run.crawler.engine.downloader
+    downloader.send(request)
+    queue = downloader.slots[downloader.get_slot_key(request)].queue
+    queue.append((request, None))
+    return queue.clear
+
+
+def test_a_request_that_is_not_sent_has_no_part_in_a_death(run, clock):
+    """Three runs die while it waits for its turn; the fourth sends it in its place."""
+    first = run()
+    first.start("waits", "later")
+    for number in range(3):
+        one = run() if number else first
+        waits_in_its_slot(one, one.next())
+        clock.turn(5)
+        one.die()
+    last = run()
+    assert last.told("mandelbot/job/set_aside") is None
+    assert sorted(last.all()) == ["later", "waits"]
+
+
+def test_a_request_has_a_part_in_a_death_from_when_it_is_sent(run, clock):
+    """The job notes it within a second: its download may kill the process."""
+    first = run()
+    first.start("kills")
+    for number in range(3):
+        one = run() if number else first
+        leaves = waits_in_its_slot(one, one.next())
+        clock.turn(5)
+        leaves()
+        clock.turn(1)
+        one.die()
+    last = run()
+    assert last.next() is None
+    assert last.told("mandelbot/job/set_aside") == 1
+
+
+def test_nothing_is_written_while_a_request_only_waits(run, clock, monkeypatch):
+    """However often the job looks whether it is sent."""
+    one = run()
+    one.start("waits")
+    waits_in_its_slot(one, one.next())
+    clock.turn(5)
+    commits = []
+    monkeypatch.setattr(one.job.store, "commit", lambda: commits.append(clock.now()))
+    clock.turn(60)
+    assert commits == []
 
 
 def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
@@ -308,7 +360,7 @@ def test_requests_in_flight_at_a_death_are_sent_a_few_at_a_time(run):
         first.next()
         first.clock.turn(100)
     first.job.saves.now()
-    count = len(first.job.deliveries.in_flight)
+    count = len(first.job.deliveries.sent)
     first.die()
     second = run()
     assert len(second.scheduler) == 20
