@@ -74,7 +74,7 @@ NEAREST = {
     ),
     "downloadermiddlewares": (
         [],
-        (*ABOUT_PAUSES, *ABOUT_RULES, "outside_the_queue", "refusal_function"),
+        (*ABOUT_PAUSES, *ABOUT_RULES, "outside_the_queue", "pace", "refusal_function"),
     ),
     "downloadermiddlewares/signing": (["signing"], ()),
     "spidermiddlewares": (

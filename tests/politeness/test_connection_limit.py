@@ -128,6 +128,18 @@ def test_one_more_is_tried_after_long_and_the_next_time_after_longer():
     assert waits[-1] == 16 * waits[0]
 
 
+def test_a_pause_at_a_smaller_number_does_not_defer_the_next_try():
+    """It was no answer to one more: the site serves fewer than before."""
+    limit = found()
+    served(limit, 1, 2, 3, 4, times=12)
+    limit.refused(5, begins_pause=True)
+    assert limit.most == 4
+    served(limit, 4, times=4 * 200 - 1)
+    assert limit.most == 4
+    served(limit, 4)
+    assert limit.most == 5
+
+
 def test_a_site_that_serves_more_than_before_gets_more():
     limit = found()
     served(limit, 6, times=12_000)
