@@ -53,17 +53,17 @@ def test_a_crawl_of_sites_takes_all_their_pages():
 
 def test_a_site_of_three_pages_costs_no_call_more_where_requests_at_once_are_measured():
     """And no byte: no object of the limit is made."""
-    few, many, measured_few, measured_many = (
+    few, many, fixed_few, fixed_many = (
         functions
         for functions, _ in crawl(
             *("package,site,5,code", "package,site,25,code"),
-            *("measured,site,5,code", "measured,site,25,code"),
+            *("fixed,site,5,code", "fixed,site,25,code"),
         )
     )
     calls = sum(many.values()) - sum(few.values())
     assert calls > 20 * 200
-    assert sum(measured_many.values()) - sum(measured_few.values()) == calls
-    assert not any("concurrency_limit" in name for name in measured_many)
+    assert calls == sum(fixed_many.values()) - sum(fixed_few.values())
+    assert not any("concurrency_limit" in name for name in many)
 
 
 def test_the_way_of_a_503_ends_at_the_scheduler():
