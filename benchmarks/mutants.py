@@ -74,7 +74,14 @@ NEAREST = {
     ),
     "downloadermiddlewares": (
         [],
-        (*ABOUT_PAUSES, *ABOUT_RULES, "outside_the_queue", "pace", "refusal_function"),
+        (
+            *ABOUT_PAUSES,
+            *ABOUT_RULES,
+            "cross_submits",
+            "outside_the_queue",
+            "pace",
+            "refusal_function",
+        ),
     ),
     "downloadermiddlewares/signing": (["signing"], ()),
     "spidermiddlewares": (
