@@ -79,7 +79,6 @@ NEAREST = {
             *ABOUT_RULES,
             "cross_submits",
             "outside_the_queue",
-            "pace",
             "refusal_function",
         ),
     ),

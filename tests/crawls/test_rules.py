@@ -50,6 +50,17 @@ async def test_mandelbot_rules_are_obeyed_and_explained(webs):
     assert f"{web.url}/robots.txt: forbidden by line 2: Disallow: /page/1" in line
 
 
+@ensureDeferred
+async def test_a_delay_that_is_not_obeyed_is_logged_by_a_crawl_of_one_page(webs):
+    """When the file has been read, not with the second request."""
+    web = site(webs, 0)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 60\n")
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert len(result.items) == 1
+    assert result.stats["mandelbot/pace/not_obeyed"] == 1
+    assert len(result.logged(f"{web.url}: 60 s between requests")) == 1
+
+
 FOR_SCRAPY = (
     b"User-agent: GPTBot\nUser-agent: Scrapy\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
 )
