@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -245,12 +245,7 @@ def waiting_in_slots(crawler: Crawler, keys: Iterable[str]) -> set[Request]:
 
     Fallback: none, as if each was sent when it arrived.
     """
-    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
-    return {
-        entry[0]
-        for slot in filter(None, map(slots.get, keys))
-        for entry in getattr(slot, "queue", ())
-    }
+    return {entry[0] for queue in _slot_queues(crawler, keys) for entry in queue}
 
 
 def evict_waiting(
@@ -265,11 +260,7 @@ def evict_waiting(
         How many there were. Without slots: none, and those requests are sent.
     """
     evicted = 0
-    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
-    for slot in filter(None, map(slots.get, keys)):
-        queue: Any = getattr(slot, "queue", None)
-        if not queue:
-            continue
+    for queue in _slot_queues(crawler, keys):
         waiting = [entry for entry in queue if unwanted(entry[0])]
         for entry in waiting:
             queue.remove(entry)
@@ -277,6 +268,15 @@ def evict_waiting(
         for _, deferred in waiting:
             deferred.errback(Failure(error))  # type: ignore[no-untyped-call]
     return evicted
+
+
+def _slot_queues(crawler: Crawler, keys: Iterable[str]) -> Iterator[Any]:
+    """Yield the queues of these download slots that hold requests."""
+    slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
+    for slot in filter(None, map(slots.get, keys)):
+        queue: Any = getattr(slot, "queue", None)
+        if queue:
+            yield queue
 
 
 def scheduler_length(crawler: Crawler) -> int:

@@ -323,11 +323,6 @@ class ConcurrencyLimit:
         self._variance = max(_FADING * self._variance, difference)
         if self.phase is Phase.FEWER and self._is_too_noisy():
             self._end_trial(max(self.bound, self._other), measurement.rate, most)
-        elif self.phase is Phase.RESTING:
-            if measurement.answers < _LONG * measurement.size:
-                return
-            self._has_stragglers = oldest() < measurement.first
-            self._watch(measurement.rate, most)
         elif measurement.answers < self._needed(most) * measurement.size:
             return
         else:
@@ -431,6 +426,8 @@ class ConcurrencyLimit:
 
     def _needed(self, most: int) -> int:
         """Return how many batches are measured with this number."""
+        if self.phase is Phase.RESTING:
+            return _LONG
         if self.phase is Phase.STARTING and self.bound < most:
             share = self._share_brought(self._measurement.rate)
             return 1 if share >= _STARTING_SHARE else 2  # to be sure
@@ -438,6 +435,10 @@ class ConcurrencyLimit:
             return 1
         fewest = _LONG if self.phase is Phase.STARTING else _FEWEST_BATCHES
         most = _MOST_BATCHES_UP if self.phase is Phase.MORE else _MOST_BATCHES
+        return self._comparable(fewest, most)
+
+    def _comparable(self, fewest: int, most: int) -> int:
+        """Return how many batches can be compared, as far as they differ by chance."""
         return min(max(fewest, ceil(_NOISE * self._variance)), most)
 
     def _is_too_noisy(self) -> bool:
@@ -468,9 +469,11 @@ class ConcurrencyLimit:
     # Deciding.
 
     def _judge(self, rate: float, most: int) -> None:
-        """Continue the start, or a trial."""
+        """Continue the start, a trial or a rest."""
         if self.phase is Phase.STARTING:
             self._start(rate, most)
+        elif self.phase is Phase.RESTING:
+            self._watch(rate, most)
         else:
             self._compare(rate, most)
 
@@ -573,9 +576,7 @@ class ConcurrencyLimit:
         That is as long as its answers take without it: at half the pages a second they
         take twice as long.
         """
-        batches = min(
-            max(_FEWEST_BATCHES, ceil(_NOISE * self._variance)), _MOST_BATCHES
-        )
+        batches = self._comparable(_FEWEST_BATCHES, _MOST_BATCHES)
         return (self.bound + batches * max(_BATCH, fewer)) / rate
 
     def _begin_trial(self, phase: Phase, trial: _Trial, bound: int) -> None:

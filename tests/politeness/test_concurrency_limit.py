@@ -31,13 +31,14 @@ class Site:
         self.answers = 0
         self.now = 1_000.0
         self.bounds = []
+        self.oldest = none
 
     def crawl(self, answers):
         for _ in range(answers):
             in_flight = min(self.limit.bound, self.most)
             self.now += 1 / self.rate(in_flight, self.now - 1_000.0)
             self.answers += 1
-            self.limit.full(self.answers, self.now, self.most, none)
+            self.limit.full(self.answers, self.now, self.most, self.oldest)
             self.bounds.append(self.limit.bound)
         return self
 
@@ -254,31 +255,27 @@ def test_a_hostile_site_holds_the_crawl_at_one_request_at_the_least():
     assert site.limit.bound == 64, "and when it stops that, all of it is undone"
 
 
-class SiteWithAStraggler(Site):
-    """Has a request in flight all the time that was sent at the crawl's begin."""
-
-    def crawl(self, answers):
-        for _ in range(answers):
-            in_flight = min(self.limit.bound, self.most)
-            self.now += 1 / self.rate(in_flight, self.now - 1_000.0)
-            self.answers += 1
-            self.limit.full(self.answers, self.now, self.most, lambda: 1_000.0)
-            self.bounds.append(self.limit.bound)
-        return self
+def at_the_begin() -> float:
+    """Return when the oldest request in flight was sent: before all others."""
+    return 1_000.0
 
 
 @pytest.mark.parametrize("most", MOST)
 def test_fewer_are_not_tried_while_a_request_from_before_is_on_its_way(most):
     """Too few of the pages that take long have been seen, whatever the rate is."""
-    site = SiteWithAStraggler(workers(1), most).crawl(2_000)
+    site = Site(workers(1), most)
+    site.oldest = at_the_begin
+    site.crawl(2_000)
     assert min(site.bounds) == min(FIRST, most)
     assert site.limit.bound == most
 
 
 def test_fewer_are_tried_soon_after_it_has_come():
     """The rest was no longer for its sake."""
-    site = SiteWithAStraggler(workers(1), 8).crawl(600)
-    site.__class__ = Site
+    site = Site(workers(1), 8)
+    site.oldest = at_the_begin
+    site.crawl(600)
+    site.oldest = none
     site.crawl(100)
     assert site.limit.bound < 8
 
@@ -286,7 +283,7 @@ def test_fewer_are_tried_soon_after_it_has_come():
 def test_a_trial_of_fewer_waits_for_a_request_from_before_and_then_ends():
     """In favour of the greater number."""
     site, before = trying(Phase.FEWER)
-    site.__class__ = SiteWithAStraggler
+    site.oldest = at_the_begin
     tried = before // 2
     site.crawl(4 * FIRST)
     assert site.limit.bound == tried

@@ -6,6 +6,7 @@ import random
 from math import inf
 
 import pytest
+from test_concurrency_limit import none
 
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit, Phase
 from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
@@ -165,11 +166,6 @@ def test_the_limit_holds_for_the_requests_at_once():
         limit.full(answers, now, 16, none)
         assert limit.bound <= 6
     assert limit.phase is not Phase.STARTING
-
-
-def none() -> float:
-    """Return when the oldest request in flight was sent: just now."""
-    return inf
 
 
 def with_guess() -> ConcurrencyLimit:
