@@ -423,7 +423,6 @@ def main(  # noqa: PLR0913, PLR0917 -- of the command line
             settings = {
                 "MANDELBOT_JOB": redis.url,
                 "MANDELBOT_JOB_OPTIONS": {"lease": lease},
-                "MANDELBOT_STORE": redis.url,
             }
             if what == "one":
                 settings["PARSE_SECONDS"] = 0.5

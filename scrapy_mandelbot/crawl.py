@@ -86,7 +86,7 @@ class Crawl:
     """What the package's components of one crawler share.
 
     Crawlers share nothing but what their store shares: two crawls of one process whose
-    stores are one file or server exchange their pauses there, as crawls of two
+    stores are one file exchange their pauses there, as crawls of two
     processes do.
     """
 
@@ -107,15 +107,11 @@ class Crawl:
             self.is_for_a_person = _is_for_a_person
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
-        place: str | Path | None = None
-        if self.config.enabled and self.config.shares_store:
-            place = self.config.store
-        elif self.config.enabled:
+        place: Path | None = None
+        if self.config.enabled:
             place = store_path(crawler.settings, self.config.store)
         longest = max(self.config.cache_stale, self.config.fresh_for)
-        self.store = open_store(
-            place, longest, self.now, self.clock.call_later, self.clock.loop
-        )
+        self.store = open_store(place, longest, self.now, self.clock.call_later)
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
@@ -244,9 +240,7 @@ class Crawl:
         """Make a fetcher for requests with credentials: no store gets its files."""
         config = self.config
         longest = max(config.cache_stale, config.fresh_for)
-        store = open_store(
-            None, longest, self.now, self.clock.call_later, self.clock.loop
-        )
+        store = open_store(None, longest, self.now, self.clock.call_later)
         limits = self.fetcher.limits
         found = RobotsFetcher(
             self._crawler, config, store, self.clock, self.events, limits=limits

@@ -14,7 +14,6 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.settings.config import (
     Config,
@@ -60,20 +59,25 @@ BAD = [
     ("MANDELBOT_PAUSE_HTTP_CODES", "410", "without 404 and 410"),
     ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
     ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
-    ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
-    ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
+    ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
     (
         "MANDELBOT_STORE",
+        "ftp://localhost",
+        "'memory' or 'sqlite', or the path of a file",
+    ),
+    (
+        "MANDELBOT_JOB",
         "redis:/localhost/0",
         "a URL such as 'redis://localhost:6379/0'",
     ),
+    ("MANDELBOT_STORE", "redis://localhost:6379/0", "or the path of a file"),
     (
-        "MANDELBOT_STORE",
+        "MANDELBOT_JOB",
         "redis://localhost:port/0",
         "a URL such as 'redis://localhost:6379/0'",
     ),
-    ("MANDELBOT_STORE", "redis://localhost/crawl", "crawl is no number of a database"),
-    ("MANDELBOT_STORE", "unix://", "a URL such as 'redis://localhost:6379/0'"),
+    ("MANDELBOT_JOB", "redis://localhost/crawl", "crawl is no number of a database"),
+    ("MANDELBOT_JOB", "unix://", "a URL such as 'redis://localhost:6379/0'"),
     ('MANDELBOT_CACHE["stale"]', "a month", "a number of seconds"),
     ('MANDELBOT_CACHE["ttl"]', -1, "0 or more"),
     ('MANDELBOT_CACHE["ttl"]', "two days", "a number of seconds"),
@@ -420,11 +424,11 @@ GOOD = [
     ("MANDELBOT_STORE", "copies.db", "store", "copies.db"),
     ("MANDELBOT_STORE", "/var/lib/crawl/copies", "store", "/var/lib/crawl/copies"),
     ("MANDELBOT_STORE", Path("copies"), "store", "copies"),
-    ("MANDELBOT_STORE", "redis://host:6379/0", "store", "redis://host:6379/0"),
-    ("MANDELBOT_STORE", "rediss://host/1?db=2", "store", "rediss://host/1?db=2"),
-    ("MANDELBOT_STORE", "unix:///redis.sock?db=2", "store", "unix:///redis.sock?db=2"),
-    ("MANDELBOT_STORE", "valkey://host", "store", "redis://host"),
-    ("MANDELBOT_STORE", "valkeys://host", "store", "rediss://host"),
+    ("MANDELBOT_JOB", "redis://host:6379/0", "job", "redis://host:6379/0"),
+    ("MANDELBOT_JOB", "rediss://host/1?db=2", "job", "rediss://host/1?db=2"),
+    ("MANDELBOT_JOB", "unix:///redis.sock?db=2", "job", "unix:///redis.sock?db=2"),
+    ("MANDELBOT_JOB", "valkey://host", "job", "redis://host"),
+    ("MANDELBOT_JOB", "valkeys://host", "job", "rediss://host"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
     ('MANDELBOT_PAUSE_OPTIONS["total"]', "600", "pause_total", 600.0),
@@ -580,7 +584,7 @@ def test_the_effective_value_of_each_setting_is_returned():
     assert {name.partition("[")[0] for name in rows} == set(setting_defaults())
 
 
-@pytest.mark.parametrize("name", ["MANDELBOT_STORE", "MANDELBOT_JOB"])
+@pytest.mark.parametrize("name", ["MANDELBOT_JOB"])
 @pytest.mark.parametrize(
     ("url", "error"),
     [
@@ -616,17 +620,15 @@ def test_the_password_of_a_store_is_in_no_error(url):
     assert "secret" not in str(error.value)
 
 
-def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatch):
+def test_a_job_on_a_server_without_the_package_says_what_to_install(monkeypatch):
     """The extra is for those who want it; a project without it finds out at start."""
     for name in [
-        one for one in sys.modules if one.startswith("scrapy_mandelbot.store.redis")
+        one for one in sys.modules if one.startswith("scrapy_mandelbot.fleet.redis")
     ]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr(stores, "redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(SettingsError, match=r"pip install scrapy-mandelbot\[redis\]"):
-        config(MANDELBOT_STORE="redis://localhost:6379/0")
-    assert config(MANDELBOT_STORE="memory").store == "memory"
+        config(MANDELBOT_JOB="redis://localhost:6379/0")
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,6 @@ def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, forked, command):
 MISSING = [
     ("MANDELBOT_METRICS=127.0.0.1:0", "opentelemetry", "scrapy-mandelbot[otel]"),
     ("MANDELBOT_METRICS=True", "opentelemetry", "scrapy-mandelbot[otel]"),
-    ("MANDELBOT_STORE=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
     ("MANDELBOT_JOB=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
     ("MANDELBOT_REPORT=%(nothing)s.json", "", "placeholders such as %(name)s"),
 ]

@@ -16,7 +16,6 @@ from mandelbot.formatting import columns, without_credentials
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.settings.config import settings_in_force
-from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store import open_to_look
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ _MOST_LOGGED = 1_000  # records of a store
 
 def look_at_copies(invocation: ProjectInvocation) -> Result:
     """List, show or drop copies."""
-    setting = invocation.setting("store")
-    place = setting if is_server(setting) else store_path(invocation.settings, setting)
+    place = store_path(invocation.settings, invocation.setting("store"))
     if place is None:
         raise UnavailableError(
             "there is no cache here: run it in a project, or set JOBDIR"
@@ -43,10 +41,7 @@ def look_at_copies(invocation: ProjectInvocation) -> Result:
             rows = [
                 stored_report.copy_data(*one, now, fresh_for) for one in store.copies()
             ]
-            where = str(place)
-            if is_server(where):  # its address may have a password
-                where = without_credentials(where.partition("?")[0])
-            report = {"store": where, "copies": rows}
+            report = {"store": str(place), "copies": rows}
             return Result(0, report, stored_report.copies_text(report, paint))
         site = ""
         if url:
@@ -74,7 +69,7 @@ def _drop(store: Store, wanted: str) -> Result:  # empty: all
 
 
 @contextmanager
-def _opened(place: str | Path) -> Iterator[Store]:
+def _opened(place: Path) -> Iterator[Store]:
     """Open the store, or an empty one if there is no file yet; raise its errors."""
     logged = BufferingHandler(_MOST_LOGGED)
     logged.setLevel(logging.WARNING)

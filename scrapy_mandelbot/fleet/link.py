@@ -35,7 +35,7 @@ class Link:
         in_loop: Callable[..., object],
         now: Callable[[], float],
     ) -> None:
-        from scrapy_mandelbot.store.redis.thread import RedisThread  # noqa: PLC0415 -- optional
+        from scrapy_mandelbot.fleet.redis_thread import RedisThread  # noqa: PLC0415 -- optional
 
         self._renew = renew
         self._in_loop = in_loop

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from redis import RedisError
 
+from scrapy_mandelbot.fleet import redis_script
+from scrapy_mandelbot.fleet.redis_address import connect, shown_address
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.redis import script
-from scrapy_mandelbot.store.redis.address import connect, shown_address
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -70,7 +70,9 @@ class RedisConnection:
         That is some 700 bytes, and most of what a worker sends if it says little.
         """
         if which not in self._scripts:
-            text = script.read_script("scrapy_mandelbot.fleet", "common", which).text
+            text = redis_script.read_script(
+                "scrapy_mandelbot.fleet", "common", which
+            ).text
             self._scripts[which] = self._redis.register_script(text)
         keys = [self.key, *self._keys] if all_keys else [self.key]
         try:

@@ -245,11 +245,6 @@ class Config:
         return v.is_job_server(self.job)
 
     @property
-    def shares_store(self) -> bool:
-        """Whether crawls share the store, on a server."""
-        return v.is_server(self.store)
-
-    @property
     def closes_when_paused(self) -> bool:
         """Whether a spider with JOBDIR closes while only paused sites are left."""
         return self.closes_unless_due_within is not None

@@ -296,24 +296,20 @@ def idle(name: str, value: object) -> str | float:
 
 
 def store(name: str, value: object) -> str:
-    """Return the kind of a store, the path of a file, or the URL of a server.
+    """Return the kind of a store, or the path of a file.
 
     A bare name is no path: "memroy" is a mistake, not a file.
     """
     text = str(value)
-    if is_server(text):
-        return _server(name, text)
     is_path = isinstance(value, Path) or Path(text).name != text
     if text in STORES or (
         "://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)
     ):
         return text
     kinds = " or ".join(map(repr, STORES))
-    where = (
-        "the path of a file such as 'copies.db', or a URL such as"
-        " 'redis://localhost:6379/0'"
-    )
-    raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
+    where = "the path of a file such as 'copies.db'"
+    shown = without_credentials(text.partition("?")[0])
+    raise SettingsError(name, shown, f"{kinds}, or {where}")
 
 
 def is_server(text: str) -> bool:
@@ -344,7 +340,7 @@ def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
-        from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415
+        from scrapy_mandelbot.fleet.redis_address import checked  # noqa: PLC0415
     except ImportError:
         takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
         raise SettingsError(name, shown, takes) from None

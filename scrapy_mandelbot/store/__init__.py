@@ -11,37 +11,27 @@ if TYPE_CHECKING:
 
 
 def open_store(
-    place: str | Path | None,
+    place: Path | None,
     longest: float,
     now: Callable[[], float],
     call_later: Callable[..., Any],
-    loop: Callable[[], Callable[..., object]],
 ) -> Store:
-    """Open the store at the path of a file, or on the server with a URL.
+    """Open the store at the path of a file.
 
-    None: in memory. `longest`: seconds after which a copy is of no use. `loop` returns
-    a function that calls another in the loop that runs now.
+    None: in memory. `longest`: seconds after which a copy is of no use.
     """
-    # Each is imported only where it is used; Redis takes the package of the extra.
+    # Each is imported only where it is used.
     if place is None:
         from scrapy_mandelbot.store.memory import MemoryStore  # noqa: PLC0415
 
         return MemoryStore()
-    if isinstance(place, str):
-        from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
-
-        return RedisStore(place, loop, longest, now)
     from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(place, call_later, now() - longest, now)
 
 
-def open_to_look(place: str | Path) -> Store:
+def open_to_look(place: Path) -> Store:
     """Open a store without a crawl; a file that is not there is empty, and not made."""
-    if isinstance(place, str):
-        from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
-
-        return RedisStore(place)
     if not place.exists():
         from scrapy_mandelbot.store.memory import MemoryStore  # noqa: PLC0415
 

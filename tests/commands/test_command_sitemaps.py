@@ -7,7 +7,6 @@ import time
 
 import pytest
 from crawling import ensureDeferred
-from redis_server import NEEDS_REDIS, RedisServer
 from webs import Answer
 
 from scrapy_mandelbot.store.contract import CachedRobots
@@ -82,47 +81,6 @@ def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
     run = robots("cache", "list", "-s", f"MANDELBOT_STORE={broken}")
     assert (run.returncode, run.stdout) == (2, b"")
     assert run.stderr.decode() == f"scrapy robots: {broken}: file is not a database\n"
-
-
-@NEEDS_REDIS
-def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path):
-    """By whoever names the server; its password is not shown, and one that is gone is
-    told of.
-    """
-    from scrapy_mandelbot.store.redis.redis_store import RedisStore
-
-    with RedisServer(tmp_path) as server:
-        store = RedisStore(server.url)
-        for name in "ab":
-            copy = CachedRobots(b"Disallow: /", 200, time.time())
-            store.put_copy(f"https://{name}.example", copy)
-        store.close()
-        secret = server.url.replace("//", "//default:secret@")
-        for url in (server.url, server.unix_url):
-            where = ("-s", f"MANDELBOT_STORE={url}")
-            listed = json.loads(
-                robots("cache", "list", *where, "--format", "json").stdout
-            )
-            assert [one["site"] for one in listed["copies"]] == [
-                "https://a.example",
-                "https://b.example",
-            ]
-            assert listed["store"] == url.partition("?")[0]
-        shown = robots("cache", "show", "https://a.example/x", *where).stdout
-        assert shown.endswith(b"    1  Disallow: /\n")
-        dropped = robots("cache", "drop", "https://a.example", *where)
-        assert (dropped.returncode, dropped.stdout) == (
-            0,
-            b"dropped https://a.example\n",
-        )
-        assert (
-            robots("cache", "drop", "--all", *where).stdout
-            == b"dropped https://b.example\n"
-        )
-        assert robots("cache", "list", *where).stdout == b"No robots.txt is cached.\n"
-    run = robots("cache", "list", "-s", f"MANDELBOT_STORE={secret}")
-    assert run.returncode == 2
-    assert run.stderr.startswith(f"scrapy robots: {server.url}: ".encode())
 
 
 @ensureDeferred

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from redis import Redis
 from redis_server import NEEDS_REDIS
 from twisted.internet.defer import Deferred, DeferredList
 from w3lib.http import basic_auth_header
@@ -119,11 +118,9 @@ async def test_each_of_several_credentials_has_its_own_rules(webs):
     assert len(result.items) == 9
 
 
-@pytest.fixture(params=["sqlite", "memory", pytest.param("redis", marks=NEEDS_REDIS)])
+@pytest.fixture(params=["sqlite", "memory"])
 def store(request, tmp_path) -> str:
-    """Where copies of robots.txt are kept: in a file, in memory, or on a server."""
-    if request.param == "redis":
-        return str(request.getfixturevalue("redis_server").url)
+    """Where copies of robots.txt are kept: in a file, or in memory."""
     return str(tmp_path / "copies.db") if request.param == "sqlite" else "memory"
 
 
@@ -140,43 +137,13 @@ async def test_no_store_gets_what_was_fetched_with_credentials(webs, store):
 
 @NEEDS_REDIS
 @ensureDeferred
-async def test_crawls_that_share_a_server_keep_their_credentials_apart(
-    webs, redis_server
-):
-    """At once: neither waits for the other's file, and none of it is on the server."""
-    web = closed_site(webs, by_credentials={ONE: OTHER_RULES, "": RULES})
-    settings = {"MANDELBOT_STORE": redis_server.url}
-    found = await DeferredList(
-        [
-            Deferred.fromCoroutine(
-                crawl(PagesSpider, settings, web_url=web.url, headers=(value,))
-            )
-            for value in (ONE, "")
-        ]
-    )
-    assert all(is_well for is_well, _ in found)
-    assert sorted(asked(web, "/robots.txt"), key=str) == sorted([ONE, None], key=str)
-    assert asked(web, "/no") == [ONE]
-    assert asked(web, "/page/1") == [None]
-    redis = Redis.from_url(redis_server.url)
-    kept = b"".join(redis.dump(key) or b"" for key in redis.keys("*"))
-    assert b"Disallow: /no" in kept
-    assert b"Disallow: /page/1" not in kept
-    assert ONE.encode() not in kept
-
-
-@NEEDS_REDIS
-@ensureDeferred
 async def test_workers_of_a_job_ask_with_the_credentials_of_its_pages(
     webs, redis_server
 ):
     """Whichever of them has the site: the page's request comes with its header."""
     web = closed_site(webs)
     other = site(webs, 3, "127.0.0.2")
-    settings = {
-        "MANDELBOT_JOB": redis_server.url,
-        "MANDELBOT_STORE": redis_server.url,
-    }
+    settings = {"MANDELBOT_JOB": redis_server.url, "MANDELBOT_STORE": "memory"}
 
     class BothSpider(PagesSpider):
         async def start(self):

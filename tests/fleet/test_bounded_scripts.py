@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from redis_server import NEEDS_REDIS
 
+from scrapy_mandelbot.fleet import redis_script
+from scrapy_mandelbot.fleet.redis_script import Script
 from scrapy_mandelbot.fleet.redis_view import AT_ONCE
 from scrapy_mandelbot.job.job_store import Place
-from scrapy_mandelbot.store.redis import script
-from scrapy_mandelbot.store.redis.script import Script
 
 if TYPE_CHECKING:
     from shared_jobs import Worker
@@ -47,12 +47,12 @@ def counted(monkeypatch, redis_server):
     """Return a function that returns the most values of a script's call since then."""
     from redis import Redis
 
-    read = script.read_script
+    read = redis_script.read_script
 
     def read_and_count(*names):
         return Script(COUNTS + read(*names).text)
 
-    monkeypatch.setattr(script, "read_script", read_and_count)
+    monkeypatch.setattr(redis_script, "read_script", read_and_count)
     with Redis.from_url(redis_server.url) as client:
 
         def most() -> int:

@@ -22,10 +22,10 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet import redis_script
+from scrapy_mandelbot.fleet.redis_script import Script
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.redis import script
-from scrapy_mandelbot.store.redis.script import Script
 from scrapy_mandelbot.throttle import peers
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -164,8 +164,8 @@ def fleet(make_crawler, clock, redis_server, monkeypatch):
             text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)")
         )
 
-    read = script.read_script
-    monkeypatch.setattr(script, "read_script", read_script)
+    read = redis_script.read_script
+    monkeypatch.setattr(redis_script, "read_script", read_script)
     monkeypatch.setattr(peers, "_IN_THIS_PROCESS", NoOne())
     with Redis.from_url(redis_server.url) as redis:
         crowd = Fleet(make_crawler, clock, redis)

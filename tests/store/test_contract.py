@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from redis_server import NEEDS_REDIS, RedisServer
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 from scrapy_mandelbot.store.memory import MemoryStore
@@ -24,33 +23,6 @@ COPY = CachedRobots(
 )
 
 
-@pytest.fixture(scope="module")
-def redis_server(tmp_path_factory):
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-class Recorder:
-    """A store on a server that one worker writes, and another one reads."""
-
-    def __init__(self, open_store) -> None:
-        self.writer, self.reader = open_store(), open_store()
-
-    def __getattr__(self, name):
-        if not name.startswith(("put", "drop")):
-            return getattr(self.reader, name)
-
-        def add_news(*arguments):
-            getattr(self.writer, name)(*arguments)
-            self.writer.get_run("")  # answered when all before it was told
-
-        return add_news
-
-    def close(self) -> None:
-        self.writer.close()
-        self.reader.close()
-
-
 def sqlite(request, tmp_path):
     store = SqliteStore(tmp_path / "copies.db")
     if request.param == "sqlite, saved":
@@ -66,37 +38,12 @@ def sqlite(request, tmp_path):
     return store
 
 
-def redis(request):
-    from scrapy_mandelbot.store.redis.redis_store import RedisStore
-
-    server = request.getfixturevalue("redis_server")
-    server.clear()
-    url = server.unix_url if "socket" in request.param else server.url
-
-    def open_store():
-        return RedisStore(url, keep_for=time.time())
-
-    return open_store() if request.param == "redis" else Recorder(open_store)
-
-
-REDIS = ["redis", "redis, of two workers", "redis, by its socket, of two workers"]
-
-
-@pytest.fixture(
-    params=[
-        "memory",
-        "sqlite, unsaved",
-        "sqlite, saved",
-        *(pytest.param(kind, marks=NEEDS_REDIS) for kind in REDIS),
-    ]
-)
+@pytest.fixture(params=["memory", "sqlite, unsaved", "sqlite, saved"])
 def store(request, tmp_path):
     if request.param == "memory":
         store = MemoryStore()
     else:
-        store = (
-            redis(request) if "redis" in request.param else sqlite(request, tmp_path)
-        )
+        store = sqlite(request, tmp_path)
     yield store
     store.close()
 

@@ -1,4 +1,4 @@
-"""What every store does that crawls share as they run: in a file, and on a server."""
+"""What every store does that crawls share as they run: in a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 import pytest
 from clocks import TurnedClock
 from live_stores import SITE, Events, Listener, claim, find
-from redis_server import NEEDS_REDIS, RedisServer
 
 from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -46,46 +45,9 @@ class File:
         return events.next()
 
 
-class Server:
-    """Stores on one server."""
-
-    slack = 5.0  # seconds; the machine's clock goes on
-    now = staticmethod(time.time)
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self.opened = []
-
-    def open(self):
-        from scrapy_mandelbot.store.redis.redis_store import RedisStore
-
-        self.opened.append(RedisStore(self._url, lambda: lambda call: call()))
-        return self.opened[-1]
-
-    @staticmethod
-    def told(store) -> None:
-        store.get_run("")  # answered when all before it was told
-
-    @staticmethod
-    def next(events: Events):
-        """Return what is heard of next."""
-        return events.next()
-
-
-@pytest.fixture(scope="module")
-def redis_server(tmp_path_factory):
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=NEEDS_REDIS)])
-def place(request, tmp_path):
-    if request.param == "sqlite":
-        place = File(tmp_path / "store.db")
-    else:
-        server = request.getfixturevalue("redis_server")
-        server.clear()
-        place = Server(server.url)
+@pytest.fixture
+def place(tmp_path):
+    place = File(tmp_path / "store.db")
     yield place
     for store in place.opened:
         store.close()

@@ -101,7 +101,7 @@ class Web:
 
 def crawl(folder, redis_url, urls):
     """Run the workers to their end; return how each ended."""
-    settings = {**SETTINGS, "MANDELBOT_JOB": redis_url, "MANDELBOT_STORE": redis_url}
+    settings = {**SETTINGS, "MANDELBOT_JOB": redis_url}
     workers = []
     for number in range(1, WORKERS + 1):
         log = f"worker-{number}.log"

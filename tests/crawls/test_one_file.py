@@ -1,6 +1,4 @@
-"""Crawls with one store on a Redis server, and nothing else in common, as on several
-machines.
-"""
+"""Crawls with one store in a file, and nothing else in common, as in several processes."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from redis_server import NEEDS_REDIS, RedisServer
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import LoopingCall
 from webs import Answer, html, site
@@ -16,27 +13,19 @@ from webs import Answer, html, site
 from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.peers import Peers
 
-pytestmark = NEEDS_REDIS
-
 KNOWN_WITHIN = 0.6  # seconds after a refusal in which this process has its turns
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with RedisServer(tmp_path_factory.mktemp("redis")) as started:
-        yield started
-
-
 @pytest.fixture
-def workers(server, monkeypatch):
+def workers(tmp_path, monkeypatch):
     """Run three workers, each with pages of its own, that hear of each other by the
-    server only.
+    file only.
     """
-    server.clear()
+    path = tmp_path / "store.db"
     monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
 
     async def run(web, pages, **settings):
-        settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True, **settings}
+        settings = {"MANDELBOT_STORE": path, "ROBOTSTXT_OBEY": True, **settings}
         runs = []
         for worker in "abc":
             paths = [f"/{worker}/{number}" for number in range(pages)]
@@ -121,74 +110,3 @@ async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
     asked = [hit.at for hit in web.hits if hit.path != "/robots.txt"]
     assert min(later - earlier for earlier, later in pairwise(asked)) >= 0.2 - 0.02
     assert robots_fetches(web) == 1
-
-
-@ensureDeferred
-async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(
-    webs, server, monkeypatch
-):
-    """Its rules are fetched and obeyed by the worker itself; nothing that it finds is
-    lost.
-    """
-    monkeypatch.setattr("scrapy_mandelbot.store.redis.address.PATIENCE", 0.3)
-    server.clear()
-    known, new = site(webs, 5), site(webs, 2, host="127.0.0.2")
-    new.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/1\n")
-
-    def freeze(_request):
-        server.freeze()
-        return html(*known.urls(5), *new.urls(2))
-
-    known.pages["/first"] = freeze
-    settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True}
-    try:
-        crawled = await crawl(LinksSpider, settings, start_urls=[known.url + "/first"])
-    finally:
-        server.thaw()
-    assert len(crawled.items) == 1 + 6 + 2
-    assert crawled.stats["robotstxt/forbidden"] == 1
-    assert robots_fetches(known) == robots_fetches(new) == 1
-    assert crawled.stats["finish_reason"] == "finished"
-
-
-@ensureDeferred
-async def test_who_waits_for_a_worker_that_died_goes_on_when_its_lease_ends(
-    webs, workers, server, monkeypatch
-):
-    """It had begun to fetch a robots.txt: another one does so, and all of them go by
-    it.
-    """
-    from redis import Redis
-
-    from scrapy_mandelbot.store.contract import Lease
-    from scrapy_mandelbot.store.redis.scripts import lease_key
-
-    web = site(webs, 1)
-    with Redis.from_url(server.url) as client:
-        client.set(lease_key(Lease.FETCH, web.url.encode()), "the dead one", px=1_500)
-    crawls = await workers(web, 2)
-    assert [len(one.items) for one in crawls] == [3, 3, 3]
-    assert robots_fetches(web) == 1
-
-
-@ensureDeferred
-async def test_an_old_copy_serves_while_another_worker_fetches(webs, workers, server):
-    """Nobody waits where there is something to go by."""
-    from redis import Redis
-
-    from scrapy_mandelbot.store.contract import CachedRobots, Lease
-    from scrapy_mandelbot.store.redis.redis_store import RedisStore
-    from scrapy_mandelbot.store.redis.scripts import lease_key
-
-    web = site(webs, 1)
-    old = RedisStore(server.url)
-    old.put_copy(
-        web.url,
-        CachedRobots(b"User-agent: *\nDisallow: /b/\n", 200, TIME.now() - 200_000),
-    )
-    old.close()
-    with Redis.from_url(server.url) as client:
-        client.set(lease_key(Lease.FETCH, web.url.encode()), "another", px=60_000)
-    crawls = await workers(web, 2)
-    assert [len(one.items) for one in crawls] == [3, 1, 3]
-    assert robots_fetches(web) == 0

@@ -4,13 +4,11 @@ clear.
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 
 import pytest
 from certificates import Authority
-from live_stores import SITE, Events, claim
 from redis import Redis
 from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
 
@@ -52,48 +50,6 @@ def tls(tmp_path_factory):
         yield started
 
 
-@pytest.fixture
-def client(tls):
-    with Redis.from_url(tls.server.url) as one:
-        yield one
-
-
-@pytest.fixture
-def open_store():
-    from scrapy_mandelbot.store.redis.redis_store import RedisStore
-
-    opened = []
-
-    def open_one(url):
-        opened.append(RedisStore(url, lambda: lambda call: call()))
-        return opened[-1]
-
-    yield open_one
-    for store in opened:
-        store.close()
-
-
-def test_a_store_is_kept_over_tls(tls, client, open_store):
-    """The URL names who signs, the user, the password, which is escaped, and the
-    database.
-    """
-    from scrapy_mandelbot.store.redis.address import connect
-
-    # The package redis asked for that by itself from 6.0 on.
-    assert (
-        connect(tls.good).connection_pool.connection_kwargs["ssl_check_hostname"]
-        is True
-    )
-    one, other = open_store(tls.good), open_store(tls.good.replace("rediss", "valkeys"))
-    one.put_pause(SITE, PAUSE)
-    assert one.get_pauses() == other.get_pauses() == {SITE: PAUSE}
-    other.listen(listener := _Listener())
-    assert listener.heard.next() == ("all", {SITE: PAUSE})
-    one.put_pause(SITE, None)
-    assert listener.heard.next() == ("pause", SITE, None)
-    assert client.info("keyspace").keys() <= {"db3"}
-
-
 def test_a_job_is_kept_over_tls(tls):
     """By the same URL; a client's own certificate is shown where the server asks for
     one.
@@ -108,26 +64,6 @@ def test_a_job_is_kept_over_tls(tls):
             server.close()
         finally:
             client.config_set("tls-auth-clients", "no")
-
-
-def test_a_certificate_that_is_not_trusted_is_refused(tls, caplog, open_store):
-    """By a job and by a store, and the line says why; nothing was told to whoever that
-    is.
-    """
-    for url in (tls.url, f"{tls.url}?ssl_ca_certs={tls.stranger.path}"):
-        assert "certificate verify failed" in _refused(url)
-    store = open_store(url)
-    with caplog.at_level(logging.WARNING, "scrapy_mandelbot.store"):
-        store.put_pause(SITE, PAUSE)
-        assert claim(store, key="http://other") == 0
-    (line,) = caplog.messages
-    assert line.startswith(
-        "What is known of sites is kept in the memory of this run only"
-    )
-    assert "certificate verify failed" in line
-    assert "cret" not in line
-    assert store.get_pauses() == {SITE: PAUSE}
-    assert open_store(tls.good).get_pauses() == {}
 
 
 def test_a_certificate_of_another_host_is_refused(tls, client):
@@ -181,14 +117,3 @@ def _refused(url: str) -> str:
         server.join()
     server.close()
     return str(raised.value)
-
-
-class _Listener:
-    def __init__(self) -> None:
-        self.heard = Events()
-
-    def pause_stored(self, key, pause) -> None:
-        self.heard("pause", key, pause)
-
-    def all_stored(self, pauses, turns) -> None:
-        self.heard("all", dict(pauses))

@@ -9,7 +9,6 @@ from mandelbot.formatting import without_credentials
 from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
-from redis.exceptions import MovedError
 from redis.retry import Retry
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
@@ -18,13 +17,10 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 PATIENCE = 2.0
 
 
-def checked(url: str, key: bytes | None = None) -> str:
+def checked(url: str) -> str:
     """Return the URL in the form that ``redis`` takes.
 
     Raises a ValueError, whose text has no password, if it is not a URL of a server.
-
-    `key`: raise an OtherNodeError if the server is there, and another node of its
-    cluster has it.
     """
     scheme, separator, rest = url.partition("://")
     url = _ALIASES.get(scheme, scheme) + separator + rest
@@ -38,8 +34,6 @@ def checked(url: str, key: bytes | None = None) -> str:
     if scheme != "unix" and "/" in rest and last and not last.isdecimal():
         raise ValueError(f"{last} is no number of a database")
     _check_options(url, options)
-    if key is not None:
-        _check_node(url, key)
     return url
 
 
@@ -65,25 +59,6 @@ def connect(url: str) -> Redis:
     # whatever the URL says
     client.connection_pool.connection_kwargs["decode_responses"] = False
     return client
-
-
-class OtherNodeError(ValueError):
-    """A store cannot be used: another node of the cluster has its keys."""
-
-    is_logged = False
-
-
-def _check_node(url: str, key: bytes) -> None:
-    client = connect(url)
-    try:
-        client.exists(key)
-    except MovedError as error:
-        where = f"another node of its cluster has the keys ({error})"
-        raise OtherNodeError(f"MANDELBOT_STORE {shown_address(url)}: {where}") from None
-    except (RedisError, OSError):
-        pass  # the store says what is wrong
-    finally:
-        client.close()
 
 
 def _of_tls(url: str) -> dict[str, Any]:
