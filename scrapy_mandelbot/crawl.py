@@ -10,7 +10,7 @@ brackets)::
                               -> faults: Faults -> Section -> Pause
              -> InFlight [ended] -> Flight -> Site, Reservation
                                  -> SiteQueue; Scrapy makes two with a JOBDIR
-             -> Pauses -> Peers -> Store, Leases [update]
+             -> Pauses -> Peers -> Store [update]
                        -> HealthCheck [update]
              -> Timers [update] <- Waiters [look]
              -> Paces, SharedLimits
@@ -43,14 +43,13 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.credentials import Credentials
 from scrapy_mandelbot.fetching.download_limits import CITED
-from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
+from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
 from scrapy_mandelbot.fetching.fetchers import Fetchers
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
 from scrapy_mandelbot.store import open_store
-from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -112,20 +111,8 @@ class Crawl:
             place = store_path(crawler.settings, self.config.store)
         longest = max(self.config.cache_stale, self.config.fresh_for)
         self.store = open_store(place, longest, self.now, self.clock.call_later)
-        self.shared_fetches: SharedFetches | None = None
-        """Decides which crawl fetches a file, of all that share the store."""
-        if isinstance(self.store, LiveStore):
-            timeout = self.config.robots_timeout
-            self.shared_fetches = SharedFetches(
-                self.store, self.clock, timeout, lambda: self.is_closing
-            )
         self.fetcher = RobotsFetcher(
-            crawler,
-            self.config,
-            self.store,
-            self.clock,
-            self.events,
-            self.shared_fetches,
+            crawler, self.config, self.store, self.clock, self.events
         )
         self.credentials = Credentials(crawler)
         self.fetchers = Fetchers(self.credentials, self.fetcher, self._private_fetcher)

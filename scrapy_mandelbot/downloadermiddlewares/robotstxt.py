@@ -134,20 +134,19 @@ class RobotsTxtMiddleware:
                 raise
             finally:
                 throttle.scouted(flight)
-            if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
+            if rules.outcome.kind not in _NOT_KNOWN:
                 self._keep(site, fetcher, rules)
                 throttle.paces.report_not_obeyed(
                     site, rules.robots, partial(self._agent, request)
                 )
                 return None, rules
             if self._crawl.is_for_a_person(request):
-                if rules is not None:
-                    reason = rules.outcome.reason
-                    self._crawl.events.emit(
-                        events.ROBOTS_UNKNOWN, site=site.name, reason=reason
-                    )
+                reason = rules.outcome.reason
+                self._crawl.events.emit(
+                    events.ROBOTS_UNKNOWN, site=site.name, reason=reason
+                )
                 return None, None
-            if rules is not None and not self._refuses(flight, rules):
+            if not self._refuses(flight, rules):
                 return None, None  # its sender waits for it, and no other request does
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
@@ -159,9 +158,9 @@ class RobotsTxtMiddleware:
         if fetcher is self._crawl.fetcher:
             site.rules = ref(rules)
 
-    def _not_sent(self, flight: Flight[Site], rules: SiteRules | None) -> BaseException:
+    def _not_sent(self, flight: Flight[Site], rules: SiteRules) -> BaseException:
         """Return the error of a request that has waited in vain."""
-        if rules is None or rules.outcome.wait is None:
+        if rules.outcome.wait is None:
             return not_sent(self._crawl, flight)
         return rules.error_anew()  # the host has never answered
 

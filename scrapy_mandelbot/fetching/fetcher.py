@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import scrapy.signals
 from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
@@ -15,16 +15,13 @@ from mandelbot.answers import Trouble, without_traceback
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.requesting import RobotsRequester
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.store.contract import Lease
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.download_limits import DownloadLimits
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.store.contract import CachedRobots, LiveStore, Store
+    from scrapy_mandelbot.store.contract import CachedRobots, Store
 
 MOST_CITED = 5_000
 """Sitemap lines that are read of a file; each may cite an index of 50,000."""
@@ -140,13 +137,11 @@ class RobotsFetcher:
         store: Store,
         clock: Clock,
         events: Events,
-        shared: SharedFetches | None = None,
         *,
         limits: DownloadLimits | None = None,
     ) -> None:
         self._crawler = crawler
         self._config = config
-        self._shared = shared
         self._policy = config.outcome_policy
         self._store = store
         self._now = clock.now
@@ -197,11 +192,10 @@ class RobotsFetcher:
 
     async def rules(
         self, site: str, request: Request, *, has_answered: bool = True
-    ) -> SiteRules | None:
+    ) -> SiteRules:
         """Return the rules from memory, the store, or a fetch that requests share.
 
-        None: another crawl with the same store has just failed to fetch them. The fetch
-        takes the route of the request. `has_answered`: whether the site has sent a
+        The fetch takes the route of the request. `has_answered`: whether the site has sent a
         response in this run.
         """
         rules, copy = self._known(site)
@@ -210,12 +204,10 @@ class RobotsFetcher:
         else:
             rules = await self._files.once(
                 site,
-                partial(
-                    self._fetch_or_wait, site, request, copy, has_answered=has_answered
-                ),
+                partial(self._fetch, site, request, copy, has_answered=has_answered),
                 _are_for_all,
             )
-        steps = None if rules is None else self.preparing(rules, request)
+        steps = self.preparing(rules, request)
         if steps is not None:
             await self._share.run(steps)
         return rules
@@ -341,45 +333,6 @@ class RobotsFetcher:
             return None  # nothing is forbidden, as with Scrapy's own middleware
         return parser
 
-    async def _fetch_or_wait(
-        self,
-        site: str,
-        request: Request,
-        copy: CachedRobots | None,
-        *,
-        has_answered: bool,
-    ) -> SiteRules | None:
-        """Fetch the rules, or wait for another crawl with the same store that does."""
-        shared = self._shared
-        if shared is None:
-            return await self._fetch(site, request, copy, has_answered=has_answered)
-        found = await shared.begin(site, self._config.fresh_for, self._may_serve)
-        if found.is_ours:
-            try:
-                rules = await self._fetch(
-                    site, request, found.copy, has_answered=has_answered
-                )
-            except BaseException:
-                shared.end(site)
-                raise
-            if rules.outcome.case == "stale_used":
-                shared.end(site, max(0.0, rules.until - self._now()))
-            elif rules.outcome.kind is OutcomeKind.UNAVAILABLE:
-                shared.end(site)
-            else:
-                shared.end(site, 0.0)
-            return rules
-        known = self.known(site)
-        copy = found.copy
-        if known is None and copy is not None and found.left and self._may_serve(copy):
-            known = self._from_store(site, copy, self._now() + found.left)
-        if known is not None:
-            await self._announce_new(site, request, known)
-        return known
-
-    def _may_serve(self, copy: CachedRobots) -> bool:
-        return copy.is_fresh(self._now(), self._config.cache_stale)
-
     async def _fetch(
         self,
         site: str,
@@ -499,88 +452,6 @@ class RobotsFetcher:
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
 
 
-def _are_for_all(rules: SiteRules | None) -> bool:
+def _are_for_all(rules: SiteRules) -> bool:
     """Return whether one fetch answers all that wait; another proxy may work."""
-    return rules is None or rules.outcome.failure is not Failure.PROXY
-
-
-# Of crawls that share a store, one at a time fetches a file. The others wait for it, or
-# use the last good copy. The crawl that fetches holds a lease: if it dies, the others
-# wait only until then.
-
-_FIRST_LOOK = 0.05  # seconds until the first look whether the file is stored
-_LAST_LOOK = 0.5  # seconds
-_IN_VAIN_FOR = 0.25
-"""Seconds for which no other crawl requests a file that was unavailable.
-
-Within them, the other crawls receive the reason: the pause of the site.
-"""
-
-
-class SharedResult(NamedTuple):
-    """The stored copy of a file, and which crawl fetches the file."""
-
-    copy: CachedRobots | None
-    """It may be stale while another crawl fetches the file."""
-    is_ours: bool = False
-    """Whether this crawl fetches the file, and then calls :meth:`SharedFetches.end`."""
-    left: float = 0.0
-    """Seconds until the lease of another crawl expires."""
-
-
-class SharedFetches:
-    """Acquires leases for fetches from a shared store.
-
-    `timeout` is that of one request, in seconds; a lease leaves time for redirects. A
-    crawl that is closing does not wait.
-    """
-
-    def __init__(
-        self,
-        store: LiveStore,
-        clock: Clock,
-        timeout: float,
-        is_closing: Callable[[], bool],
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._is_closing = is_closing
-        self._lease_for = 10.0 + 2 * timeout
-
-    async def begin(
-        self, key: str, fresh_for: float, may_serve: Callable[[CachedRobots], bool]
-    ) -> SharedResult:
-        """Return the copy of a file, or the lease to fetch it.
-
-        Waits while another crawl fetches it. A copy is fresh for `fresh_for` seconds.
-        `may_serve` returns whether a stale copy may be used meanwhile.
-        """
-        copy, left = await self._find(key, fresh_for, self._lease_for)
-        look_after = _FIRST_LOOK
-        while True:
-            if copy is not None and copy.is_fresh(self._clock.now(), fresh_for):
-                return SharedResult(copy)
-            if look_after == _FIRST_LOOK and not left:
-                return SharedResult(copy, is_ours=True)
-            if not left or self._is_closing() or (copy is not None and may_serve(copy)):
-                return SharedResult(copy, left=left)
-            await self._sleep(min(look_after, left))
-            look_after = min(2 * look_after, _LAST_LOOK)
-            copy, left = await self._find(key, fresh_for, 0.0)
-
-    def end(self, key: str, keep_for: float = _IN_VAIN_FOR) -> None:
-        """Release the lease: others may fetch the file after `keep_for` seconds."""
-        self._store.release(Lease.FETCH, key, keep_for)
-
-    async def _find(
-        self, key: str, fresh_for: float, lease_for: float
-    ) -> tuple[CachedRobots | None, float]:
-        found: Deferred[tuple[CachedRobots | None, float]] = Deferred()
-        since = self._clock.now() - fresh_for
-        self._store.find_copy(key, since, lease_for, lambda *both: found.callback(both))
-        return await maybe_deferred_to_future(found)
-
-    async def _sleep(self, seconds: float) -> None:
-        over: Deferred[None] = Deferred()
-        self._clock.call_later(seconds, over.callback, None)
-        await maybe_deferred_to_future(over)
+    return rules.outcome.failure is not Failure.PROXY

@@ -89,9 +89,9 @@ class PreferenceFiles:
             if (self._silent.get(site) or 0.0) > now:
                 return None
             rules = await self._crawl.fetcher.rules(site, request)
-            if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
+            if rules.outcome.kind is OutcomeKind.UNAVAILABLE:
                 self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
-        return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
+        return None if rules.outcome.kind in _UNKNOWN_RULES else rules
 
 
 def _is_ours(request: Request) -> bool:

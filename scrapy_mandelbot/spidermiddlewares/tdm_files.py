@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fetching.requesting import FetchedFile
-    from scrapy_mandelbot.store.contract import CachedRobots
 
 _SUCCESS = range(200, 300)
 _NOT_MODIFIED = 304
@@ -68,22 +67,8 @@ class TdmFiles:
         if known is not None and self._crawl.now() < known.until:
             return known
         return await self._files.once(
-            site, partial(self._fetch_or_wait, site, request), _is_for_all
+            site, partial(self._fetch, site, request), _is_for_all
         )
-
-    async def _fetch_or_wait(self, site: str, request: Request) -> SiteTdm:
-        shared = self._crawl.shared_fetches
-        if shared is None:
-            return await self._fetch(site, request)
-        key = site + TDMREP_PATH
-        ttl = self._crawl.config.fresh_for
-        found = await shared.begin(key, ttl, _may_serve)
-        try:
-            # from the store, if another crawl fetched it
-            return await self._fetch(site, request)
-        finally:
-            if found.is_ours:
-                shared.end(key, 0.0)
 
     async def _fetch(self, site: str, request: Request) -> SiteTdm:
         key = site + TDMREP_PATH
@@ -126,11 +111,6 @@ class TdmFiles:
 def _is_for_all(_found: SiteTdm) -> bool:
     """Return True: one fetch answers all that wait."""
     return True
-
-
-def _may_serve(_copy: CachedRobots) -> bool:
-    """Return False: no stale copy is used while another crawl fetches the file."""
-    return False
 
 
 def _reason(fetched: FetchedFile) -> str:

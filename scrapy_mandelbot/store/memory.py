@@ -78,6 +78,8 @@ class MemoryStore:
     dropped, and fetched again when they are needed.
     """
 
+    is_shared = False
+
     def __init__(self, limit: int = LIMIT) -> None:
         self.packed: Recent[CachedRobots] = Recent(limit)
         self._pauses: dict[str, StoredPause] = {}
@@ -118,8 +120,15 @@ class MemoryStore:
     def get_turns(self, after: float) -> dict[str, float]:
         return {site: due for site, due in self._turns.items() if due > after}
 
-    def put_turn(self, site: str, due: float) -> None:
+    def changed_pauses(self) -> dict[str, StoredPause | None]:
+        return {}
+
+    def put_turn(self, site: str, due: float) -> bool:
         self._turns.put(site, due, 1)
+        return False
+
+    def claim_turn(self, site: str, due: float, longest_wait: float) -> float:  # noqa: ARG002 -- no other crawl has it
+        return 0.0
 
     def get_run(self, spider: str) -> float | None:
         return self._runs.get(spider)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from mandelbot.formatting import counted
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.store.sqlite_file import as_text
 
 _PLAIN = b"\x00"
 _DEFLATED = b"\x01"
@@ -91,17 +92,29 @@ def as_copy(row: Row) -> CachedRobots:
     )
 
 
-def as_pause(row: Row) -> tuple[str, StoredPause]:
+def as_row(packed: CachedRobots) -> Row:
+    """Return the row of a copy, without its site."""
+    *others, url, etag, last_modified = packed
+    validators = (one and as_text(one) for one in (etag, last_modified))
+    return (*others, as_text(url), *validators)
+
+
+def as_pause(row: Row) -> tuple[str, StoredPause | None]:
+    """Return a site and its pause; None: it is over."""
     site, until, reason, failed_probes = row
-    return _text(site), StoredPause(_moment(until), _text(reason), int(failed_probes))
+    if not until:
+        return _text(site), None
+    pause = StoredPause(as_moment(until), _text(reason), int(failed_probes))
+    return _text(site), pause
 
 
 def as_turn(row: Row) -> tuple[str, float]:
     site, due = row
-    return _text(site), _moment(due)
+    return _text(site), as_moment(due)
 
 
-def _moment(value: Any) -> float:
+def as_moment(value: Any) -> float:
+    """Return a moment; a ValueError: it is none."""
     if not isfinite(float(value)):
         raise ValueError("a time without end")
     return float(value)

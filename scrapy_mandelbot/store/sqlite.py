@@ -4,8 +4,7 @@ Every change is written at once: with SQLite's write-ahead log that takes some 5
 microseconds. What the file does not take, because it is locked, full, read-only, gone
 or corrupt, stays in memory and is written as soon as the file takes it. That costs one
 warning, and never makes the crawl wait: after a failure the file is left alone for a
-while. Leases, which keep crawls out of each other's way, are asked for in the same
-transactions.
+while.
 """
 
 from __future__ import annotations
@@ -21,39 +20,90 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy_mandelbot.store import rows as stored
-from scrapy_mandelbot.store import sqlite_tables as tables
-from scrapy_mandelbot.store.change_feed import ChangeFeed, mend_clock
-from scrapy_mandelbot.store.contract import Lease, LiveStore
+from scrapy_mandelbot.store.contract import ANOTHER_PACE, Store
 from scrapy_mandelbot.store.memory import LIMIT, Recent
 from scrapy_mandelbot.store.sqlite_file import (
     as_text,
-    is_locked,
     may_pass,
+    open_file,
     transaction,
-)
-from scrapy_mandelbot.store.sqlite_leases import (
-    FetchClaim,
-    LeaseRequest,
-    LeaseTable,
-    lease_name,
 )
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
+    from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written or read
-_ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked and somebody waits
-_LOCKED_FOR = 2.0  # seconds; after that this crawl follows only what it knows itself
-_LOOK_AFTER = 0.25  # seconds, for what others have written
-_FORGET_AFTER = 30.0  # seconds, for leases and news that are over
-
-
-def _key(table: str, name: str) -> str:
-    return f"{table} {name}"
+_BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+_KEPT_FOR = 60.0  # seconds for which others can read that a pause is over
+_MOST_AT_ONCE = 500  # changes read in one turn of the event loop
+_OVERHEAD = 500  # bytes that one value costs in memory beside a body
+_FORMAT = 2
+_SCHEMA = f"""
+    CREATE TABLE copies (
+        site TEXT PRIMARY KEY,
+        body BLOB NOT NULL,
+        status INTEGER NOT NULL,
+        fetched_at REAL NOT NULL,
+        url TEXT NOT NULL,
+        etag TEXT,
+        last_modified TEXT
+    );
+    -- The number is that of the change. A pause that is over ends at 0.
+    CREATE TABLE pauses (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        site TEXT NOT NULL UNIQUE,
+        until REAL NOT NULL,
+        reason TEXT NOT NULL,
+        failed_probes INTEGER NOT NULL,
+        written_at REAL NOT NULL
+    );
+    CREATE TABLE runs (
+        spider TEXT PRIMARY KEY,
+        began_at REAL NOT NULL
+    );
+    -- Who took the last turn, and who else has asked for one since.
+    CREATE TABLE turns (
+        site TEXT PRIMARY KEY,
+        due REAL NOT NULL,
+        taken_by TEXT,
+        wanted_by TEXT
+    );
+    PRAGMA user_version = {_FORMAT}
+"""
+_PAUSE = "SELECT site, until, reason, failed_probes FROM pauses"
+# A pause that was written later than now is shorter by that: the clock was set back.
+_MEND_CLOCK = (
+    "UPDATE pauses SET until = until - (written_at - :now), written_at = :now"
+    " WHERE written_at > :now + 1 AND until > 0"
+)
+# Another process may have asked since, and written when it did. What is later by much
+# was dated by a wrong clock.
+_PUT_TURN = (
+    "INSERT INTO turns (site, due, taken_by) VALUES (?, ?, ?) ON CONFLICT (site)"
+    " DO UPDATE SET due = excluded.due, taken_by = excluded.taken_by,"
+    " wanted_by = nullif(wanted_by, excluded.taken_by)"
+    " WHERE turns.due < excluded.due OR turns.due > excluded.due + ?"
+)
+_WRITES = {
+    "copy": (
+        "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO"
+        " UPDATE SET body = excluded.body, status = excluded.status, fetched_at ="
+        " excluded.fetched_at, url = excluded.url, etag = excluded.etag,"
+        " last_modified = excluded.last_modified WHERE copies.fetched_at <="
+        " excluded.fetched_at OR copies.fetched_at > excluded.fetched_at + 60"
+    ),
+    "no copy": "DELETE FROM copies WHERE site = ?",
+    "pause": (
+        "INSERT OR REPLACE INTO pauses (site, until, reason, failed_probes, written_at)"
+        " VALUES (?, ?, ?, ?, ?)"
+    ),
+    "turn": _PUT_TURN,
+    "run": "INSERT OR REPLACE INTO runs VALUES (?, ?)",
+}
 
 
 class Timer(Protocol):
@@ -63,14 +113,16 @@ class Timer(Protocol):
         """Do not make the call."""
 
 
-class SqliteStore(LiveStore):
-    """Copies, pauses, turns, leases and the last runs in a file.
+class SqliteStore(Store):
+    """Copies, pauses, turns and the last runs in a file.
 
     The file is opened when it is first needed. `later` calls a function after some
     seconds. Without it, what the file has not taken is written with the next change, by
-    :meth:`save` or by :meth:`close`, and changes of others are not seen. Copies and
-    turns from before the moment `forget_before` are deleted.
+    :meth:`save` or by :meth:`close`. Copies and turns from before the moment
+    `forget_before` are deleted.
     """
+
+    is_shared = True
 
     def __init__(
         self,
@@ -84,18 +136,15 @@ class SqliteStore(LiveStore):
         self._forget_before = forget_before
         self._now = now
         self._token = os.urandom(8).hex()  # who this crawl is, to the others
-        # What the file has not taken, by table and name; bounded like a memory store.
-        self._unsaved: Recent[Any] = Recent(LIMIT)
-        self._asked: list[LeaseRequest | FetchClaim] = []  # not answered yet
-        self._held: set[str] = set()  # names of leases that this crawl has
-        self._news: ChangeFeed | None = None
+        # What the file has not taken, by kind and name: a value, and the values of its
+        # row; bounded like a memory store.
+        self._unsaved: Recent[tuple[Any, tuple[Any, ...]]] = Recent(LIMIT)
+        self._last_change = 0
+        self._version: int | None = None  # SQLite's count of others' writes
         self._retry: Timer | None = None
-        self.look_timer: Timer | None = None
         # Moments, in seconds since the epoch.
         self._not_written_before = -inf
         self._not_read_before = -inf
-        self._locked_since = inf
-        self._forgets_at = -inf
         self.database: sqlite3.Connection | None = None
         self._is_usable = True
         self._is_closed = False
@@ -107,9 +156,9 @@ class SqliteStore(LiveStore):
     def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old: another process may have saved it."""
         name = as_text(site)
-        key = _key(tables.COPY, name)
-        if key in self._unsaved:
-            kept: CachedRobots | None = self._unsaved.get(key)
+        unsaved = self._unsaved.get(f"copy {name}")
+        if unsaved is not None:
+            kept: CachedRobots | None = unsaved[0]
             return kept and kept._replace(body=stored.unpack(kept.body))
         rows = self._rows(stored.COPY_OF, name)
         try:
@@ -122,91 +171,89 @@ class SqliteStore(LiveStore):
 
     def put_copy(self, site: str, copy: CachedRobots) -> None:
         packed = copy._replace(body=stored.pack(copy.body))
-        self._put(tables.COPY, site, packed, len(packed.body))
+        self._put("copy", site, packed, stored.as_row(packed), len(packed.body))
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         rows = self._rows("SELECT site FROM copies")
         saved = {site for (site,) in rows if isinstance(site, str)}
-        for site in sorted(saved | self._unsaved_of(tables.COPY).keys()):
+        for site in sorted(saved | self._unsaved_of("copy").keys()):
             copy = self.get_copy(site)
             if copy is not None:
                 yield site, copy
 
     def drop_copy(self, site: str) -> None:
-        self._put(tables.COPY, site, None)
-
-    def find_copy(
-        self,
-        site: str,
-        fresh_since: float,
-        lease_for: float,
-        then: Callable[[CachedRobots | None, float], None],
-    ) -> None:
-        name = as_text(site)
-        # The lease first: whoever gives it back has written the copy by then.
-        left = 0.0 if lease_for else self._seconds_leased(Lease.FETCH, name)
-        copy = self.get_copy(site)
-        if copy is not None and copy.fetched_at > fresh_since:
-            then(copy, 0.0)
-        elif not lease_for:
-            then(copy, left)
-        else:
-            self._request(FetchClaim(name, fresh_since, lease_for, then))
+        self._put("copy", site, None, ())
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        self._tried(lambda database: mend_clock(database, self._now()), None)
-        query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
-        rows = self._rows(query, after)
-        pauses = dict(stored.read_rows(rows, stored.as_pause, self._path))
-        pauses |= self._unsaved_of(tables.PAUSE)
+        now = {"now": self._now()}
+        self._tried(lambda database: database.execute(_MEND_CLOCK, now), None)
+        rows = self._rows("SELECT IFNULL(MAX(number), 0) FROM pauses")
+        self._last_change = rows[0][0] if rows else 0
+        pauses = self._read_pauses(f"{_PAUSE} WHERE until > 0")
+        pauses |= self._unsaved_of("pause")
         return {
             site: pause
             for site, pause in pauses.items()
             if pause is not None and pause.until > after
         }
 
+    def changed_pauses(self) -> dict[str, StoredPause | None]:
+        if self.database is None:  # no file is opened for this
+            return {}
+        rows = self._rows("PRAGMA data_version")
+        if not rows or rows[0][0] == self._version:
+            return {}
+        query = "SELECT MAX(number) FROM (SELECT number FROM pauses WHERE number > ?"
+        before = self._last_change
+        ((last,),) = self._rows(
+            f"{query} ORDER BY number LIMIT {_MOST_AT_ONCE})", before
+        ) or [(None,)]
+        if last is None:
+            self._version = rows[0][0]
+            return {}
+        self._last_change = last
+        where = "WHERE number > ? AND number <= ?"
+        return self._read_pauses(f"{_PAUSE} {where}", before, last)
+
     def put_pause(self, site: str, pause: StoredPause | None) -> None:
-        self._put(tables.PAUSE, site, pause)
+        row: tuple[Any, ...] = 0.0, "", 0
+        if pause is not None:
+            row = pause.until, as_text(pause.reason), pause.failed_probes
+        self._put("pause", site, pause, (*row, self._now()))
 
     def get_turns(self, after: float) -> dict[str, float]:
         rows = self._rows("SELECT site, due FROM turns WHERE due > ?", after)
         turns = dict(stored.read_rows(rows, stored.as_turn, self._path))
-        turns |= self._unsaved_of(tables.TURN)
+        turns |= self._unsaved_of("turn")
         return {site: due for site, due in turns.items() if due > after}
 
-    def put_turn(self, site: str, due: float) -> None:
-        self._put(tables.TURN, site, due)
+    def put_turn(self, site: str, due: float) -> bool:
+        self._put("turn", site, due, (due, self._token, ANOTHER_PACE))
+        query = "SELECT 1 FROM turns WHERE site = ? AND wanted_by <> ?"
+        return bool(self._rows(query, as_text(site), self._token))
 
-    def announce_waiting(self, site: str) -> None:
-        self._put(tables.WAITS, site, None)
+    def claim_turn(self, site: str, due: float, longest_wait: float) -> float:
+        name = as_text(site)
 
-    def claim(
-        self,
-        lease: Lease,
-        key: str,
-        lease_for: float,
-        then: Callable[[float], None],
-        longest_wait: float = inf,
-    ) -> None:
-        self._request(LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        def claim(database: sqlite3.Connection) -> float:
+            with transaction(database):
+                query = "SELECT due FROM turns WHERE site = ? AND taken_by <> ?"
+                row = database.execute(query, (name, self._token)).fetchone()
+                taken = 0.0 if row is None else stored.as_moment(row[0])
+                if 0 < taken - self._now() <= longest_wait:
+                    query = "UPDATE turns SET wanted_by = ? WHERE site = ?"
+                    database.execute(query, (self._token, name))
+                    return taken
+                database.execute(_PUT_TURN, (name, due, self._token, ANOTHER_PACE))
+                return 0.0
 
-    def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        name = lease_name(lease, as_text(key))
-        if name in self._held:
-            self._held.discard(name)
-            self._put(tables.RELEASE, name, keep_for)
-
-    def listen(self, listener: Listener) -> None:
-        if self._later is None:
-            return
-        self._news = ChangeFeed(listener, self._token, self._read_all)
-        self.look()
+        return self._tried(claim, 0.0)
 
     def get_run(self, spider: str) -> float | None:
         name = as_text(spider)
-        unsaved: float | None = self._unsaved.get(_key(tables.RUN, name))
+        unsaved = self._unsaved.get(f"run {name}")
         if unsaved is not None:
-            return unsaved
+            return float(unsaved[0])
         query = "SELECT began_at FROM runs WHERE spider = ?"
         for (began_at,) in self._rows(query, name):
             with suppress(*stored.NO_ROW_OF_OURS):
@@ -214,7 +261,7 @@ class SqliteStore(LiveStore):
         return None
 
     def put_run(self, spider: str, began_at: float) -> None:
-        self._put(tables.RUN, spider, began_at)
+        self._put("run", spider, began_at, (began_at,))
 
     def save(self) -> None:
         """Try to write what the file has not taken so far; the rest stays."""
@@ -224,11 +271,9 @@ class SqliteStore(LiveStore):
 
     def close(self) -> None:
         self._is_closed = True
-        for timer in filter(None, (self._retry, self.look_timer)):
-            timer.cancel()
-        self._retry = None
-        self.look_timer = None
-        self._asked.clear()
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
         if self._unsaved:
             self.save()
         self._is_usable = False
@@ -236,131 +281,75 @@ class SqliteStore(LiveStore):
 
     # Writing.
 
-    def _put(self, table: str, name: str, value: Any, size: int = 0) -> None:
-        self._unsaved.put(_key(table, as_text(name)), value, size + tables.OVERHEAD)
+    def _put(
+        self, kind: str, name: str, value: Any, row: tuple[Any, ...], size: int = 0
+    ) -> None:
+        self._unsaved.put(f"{kind} {as_text(name)}", (value, row), size + _OVERHEAD)
         self._write()
 
-    def _request(self, question: LeaseRequest | FetchClaim) -> None:
-        if not self._is_closed:
-            self._asked.append(question)
-            self._write()
-
-    def _unsaved_of(self, table: str) -> dict[str, Any]:
-        start = _key(table, "")
+    def _unsaved_of(self, kind: str) -> dict[str, Any]:
+        start = f"{kind} "
         return {
             key.removeprefix(start): value
-            for key, value in self._unsaved.items()
+            for key, (value, _) in self._unsaved.items()
             if key.startswith(start)
         }
 
     def _write(self) -> None:
-        """Write what is unsaved, and answer what is asked, in one transaction."""
+        """Write what is unsaved in one transaction."""
         now = self._now()
         if now < self._not_written_before:
-            if not self._is_locked_shortly(now):
-                self._answer_alone()
             return
         try:
             database = self._open()
-            answers = [] if database is None else self._exchange(database, now)
+            if database is None:
+                return
+            with transaction(database):
+                self._forget(database, now)
+                for key, (value, row) in self._unsaved.items():
+                    kind, _, name = key.partition(" ")
+                    if kind == "copy" and value is None:
+                        kind = "no copy"
+                    database.execute(_WRITES[kind], (name, *row))
         except sqlite3.Error as error:
-            self._failed(error, now)
+            self._complain(error)
+            self._not_written_before = now + _TRY_AGAIN_AFTER
+            self._write_later()
             return
-        if database is None:
-            self._answer_alone()
-            return
-        if now >= self._forgets_at:
-            self._forgets_at = now + _FORGET_AFTER
         self._forget_before = 0.0
-        self._locked_since = inf
         self._unsaved.clear()
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
-        asked = self._asked
-        self._asked = []
-        for question, answer in zip(asked, answers, strict=True):
-            if not answer[-1]:
-                self._held.add(question.name)
-            question.answer(*answer)
 
-    def _exchange(
-        self, database: sqlite3.Connection, now: float
-    ) -> list[tuple[Any, ...]]:
-        with transaction(database):
-            if self._forget_before:
-                tables.forget_sites(database, self._forget_before)
-            if now >= self._forgets_at:
-                tables.forget_live(database, now)
-            for key, value in self._unsaved.items():
-                table, _, name = key.partition(" ")
-                tables.WRITES[table](database, name, value, self._token, now)
-            return [
-                question.try_to_claim(database, self._token, now)
-                for question in self._asked
-            ]
+    def _forget(self, database: sqlite3.Connection, now: float) -> None:
+        """Delete what is of no use, once a run."""
+        if not self._forget_before:
+            return
+        before = (self._forget_before,)
+        database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
+        database.execute("DELETE FROM turns WHERE due < ?", before)
+        over = "DELETE FROM pauses WHERE until = 0 AND written_at < ?"
+        database.execute(over, (now - _KEPT_FOR,))
 
-    def _failed(self, error: sqlite3.Error, now: float) -> None:
-        """Try again soon if another process was writing, else go on alone."""
-        is_awaited = bool(self._asked or self._unsaved_of(tables.RELEASE))
-        if is_locked(error) and is_awaited and self._later and not self._is_closed:
-            self._locked_since = min(self._locked_since, now)
-            if self._is_locked_shortly(now):
-                self._write_within(_ASK_AGAIN_AFTER, now)
-                return
-        self._complain(error)
-        self._write_within(_TRY_AGAIN_AFTER, now)
-        self._answer_alone()
-
-    def _is_locked_shortly(self, now: float) -> bool:
-        return 0 <= now - self._locked_since < _LOCKED_FOR
-
-    def _write_within(self, seconds: float, now: float) -> None:
-        self._not_written_before = now + seconds
+    def _write_later(self) -> None:
         if self._later is None or self._is_closed or not self._is_usable:
             return
         if self._retry is not None:
             self._retry.cancel()
-        self._retry = self._later(seconds, self._write_again)
+        self._retry = self._later(_TRY_AGAIN_AFTER, self._write_again)
 
     def _write_again(self) -> None:
         self._retry = None
         self.save()
 
-    def _answer_alone(self) -> None:
-        """Answer as if no other crawl used the file: it cannot be used now."""
-        asked = self._asked
-        self._asked = []
-        for question in asked:
-            if isinstance(question, FetchClaim):
-                question.answer(self.get_copy(question.site), 0.0)
-            else:
-                question.answer(0.0)
-
     # Reading.
 
-    def look(self) -> None:
-        """Read what other crawls have written, again every quarter of a second."""
-        if self._later is None or not self._is_usable:
-            return
-        self.look_timer = self._later(_LOOK_AFTER, self.look)
-        if not (self._news and self.database):  # no file is opened for this
-            return
-        try:
-            self._news.read(self.database)
-        except sqlite3.Error as error:
-            self._complain(error)
-
-    def _read_all(self) -> tuple[dict[str, StoredPause], dict[str, float]]:
-        now = self._now()
-        return self.get_pauses(now), self.get_turns(now)
-
-    def _seconds_leased(self, lease: Lease, site: str) -> float:
-        name = lease_name(lease, site)
-        now = self._now()
-        return self._tried(
-            lambda database: LeaseTable(database, "", now).held_by(name)[1], 0.0
-        )
+    def _read_pauses(
+        self, query: str, *values: object
+    ) -> dict[str, StoredPause | None]:
+        rows = self._rows(query, *values)
+        return dict(stored.read_rows(rows, stored.as_pause, self._path))
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(
@@ -381,7 +370,11 @@ class SqliteStore(LiveStore):
     def _open(self) -> sqlite3.Connection | None:
         """None: the file is unusable."""
         if self.database is None and self._is_usable:
-            self.database = tables.connect(self._path)
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise sqlite3.OperationalError(str(error)) from error
+            self.database = open_file(self._path, _SCHEMA, _is_new, busy=_BUSY)
         return self.database
 
     def _release(self) -> None:
@@ -405,3 +398,10 @@ class SqliteStore(LiveStore):
             self._path,
             error,
         )
+
+
+def _is_new(database: sqlite3.Connection) -> bool:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version not in {0, _FORMAT}:
+        raise sqlite3.DatabaseError(f"written by another version (format {version})")
+    return not version

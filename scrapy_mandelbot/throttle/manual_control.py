@@ -115,9 +115,7 @@ class ManualControl:
             return False
         site.release(now)
         site.pause.be_due(now)
-        # the store would have the others wait, and this one too
-        if throttle.has_leases:
-            throttle.peers.put_pause(name, None)
+        throttle.peers.put_pause(name, None)  # others wait for it
         throttle.pauses.look_again(site)
         return True
 

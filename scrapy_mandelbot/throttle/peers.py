@@ -1,21 +1,19 @@
 """What crawls of the same sites exchange: pauses, and turns at a crawl delay.
 
-Crawls of one process exchange them at once, whatever their stores; a shared store
-passes on what crawls of other processes write. What was received is not published
-again.
+Crawls of one process exchange them at once, whatever their stores. Those of several
+processes share a file: each looks for new pauses four times a second, and takes a turn
+by storing when the next one is. What was received is not published again.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
-from math import isfinite
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
-from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -28,8 +26,9 @@ if TYPE_CHECKING:
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
 """Seconds for which a crawl lets another one send the first request."""
-_ONE_MOMENT = 1.0  # seconds; pauses that end within it are one, by two clocks
-_CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
+_LOOK_AFTER = 0.25  # seconds, for what other processes have written
+_PROBES_FOR = 5.0  # seconds for which others wait for a probe
+_CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 
 
 _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
@@ -64,11 +63,6 @@ class Peers:
         """Of those, the ones that a peer published and has not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
-        self._contended: Recent[float] = Recent(_MOST_KNOWN)
-        """Sites that a peer on the same store crawls, and until when that is assumed.
-        """
-        self._announced: Recent[float] = Recent(_MOST_KNOWN)
-        """Sites for which it announced waiting requests, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
     def begin(self) -> None:
@@ -93,8 +87,8 @@ class Peers:
                 self.hear_pause(key, pause)
             for name, due in list(other._turns.items()):  # noqa: SLF001
                 self.hear_turn(name, due)
-        if isinstance(self.store, LiveStore):
-            self.store.listen(self)
+        if self.store.is_shared:
+            self._timers.set(self, now + _LOOK_AFTER, self._look)
 
     def close(self) -> None:
         """Receive nothing more."""
@@ -138,20 +132,14 @@ class Peers:
             When the crawl may take it itself: somewhat later, where another one waits
             for it.
         """
-        now = self._now()
         self._turns.put(name, due, 1)
-        self.store.put_turn(name, due)
-        waits = [other.hear_turn(name, due) for other in self._others()]
-        if any(waits):
+        is_wanted = self.store.put_turn(name, due)
+        if any([other.hear_turn(name, due) for other in self._others()]):
             return due + GIVES_WAY / 10  # they know at once
-        if (self._contended.get(name) or 0.0) <= now:
+        if not is_wanted:
             return due
-        # With leases no two send at one time.
-        return due + _share(due - now) + self._spread(due - now)
-
-    def _spread(self, seconds: float) -> float:
-        """Spread crawls over time, so that each gets its turn."""
-        return self._random.uniform(0.0, _share(seconds))
+        share = _share(due - self._now())
+        return due + share + self._random.uniform(0.0, share)
 
     def hear_pause(self, name: str, pause: StoredPause | None) -> None:
         """Pause a site as a peer did, which sends the first request afterwards.
@@ -175,11 +163,13 @@ class Peers:
         self._known.put(name, pause, 1)
         self._of_peers.put(name, pause, 1)
         site = self._sites.of(name)
-        is_news = site.pause_as_peer(
-            Refusal(now, pause.reason, pause.until - now + GIVES_WAY)
-        )
+        was_open = site.pause.is_passable
+        refusal = Refusal(now, pause.reason, pause.until - now + GIVES_WAY)
+        is_longer = site.pause_as_peer(refusal)
         self._sites.note_trouble(site)
-        if is_news:
+        if is_longer and not was_open:
+            self._timers.set(site, site.pause.until)
+        elif is_longer:
             self._in_flight.evict(site)
             self._emit(events.PAUSED_BY_PEER, site)
             self._timers.set(site, site.pause.until)
@@ -194,54 +184,27 @@ class Peers:
         self._timers.set(site, due)
         return self._in_flight.waiting(site) > 0
 
-    # Called by a store, with what other processes write.
+    # A store that crawls of other processes use, too.
 
-    def pause_stored(self, key: str, pause: StoredPause | None) -> None:
-        """Receive a pause of a crawl in another process, or its end."""
-        if pause is None or pause != self._known.get(key):
-            self.hear_pause(key, pause)
+    def _look(self, _: Peers) -> None:
+        """Apply the pauses that they have written."""
+        for key, pause in self.store.changed_pauses().items():
+            if pause is None or pause != self._known.get(key):
+                self.hear_pause(key, pause)
+        self._timers.set(self, self._now() + _LOOK_AFTER, self._look)
 
-    def turn_stored(self, name: str, due: float) -> None:
-        """Receive the next turn of a site: a crawl in another process has taken one."""
-        if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
-            return
+    def claim_turn(self, site: Site) -> float:
+        """Take the turn of a site; return until when another crawl has it, or 0."""
         now = self._now()
-        if (self._contended.get(name) or 0.0) > now:
-            due += self._spread(due - now)
-        if not self.hear_turn(name, due):
-            return
-        if (self._announced.get(name) or 0.0) > now:
-            return
-        if isinstance(self.store, LiveStore):
-            self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
-            self._contended.put(name, now + _CONTENDED_FOR, 1)
-            self.store.announce_waiting(name)
+        due = site.pacer.due_after(now)
+        return self.store.claim_turn(site.name, due, due - now + _CLOCKS_DIFFER)
 
-    def waiting_stored(self, name: str) -> None:
-        """Note that requests of another process wait for turns of a site, too."""
-        self._contended.put(name, self._now() + _CONTENDED_FOR, 1)
-
-    def all_stored(
-        self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]
-    ) -> None:
-        """Receive all that the store holds, and restore what it has lost.
-
-        A pause that is not there is not over: the server may have begun anew. Nor is
-        one that is shorter there: it may be a replica that was behind.
-        """
-        now = self._now()
-        lost = set()
-        for key, pause in list(self._known.items()):
-            if pause.until > now and self._of_peers.get(key) is None:
-                stored = pauses.get(key)
-                if stored is None or stored.until < pause.until - _ONE_MOMENT:
-                    lost.add(key)
-                    self.store.put_pause(key, pause)
-        for key, pause in pauses.items():
-            if key not in lost:
-                self.pause_stored(key, pause)
-        for name, due in turns.items():
-            self.turn_stored(name, due)
+    def note_probe(self, name: str) -> None:
+        """Let the others wait for what comes of the probe that this crawl sends."""
+        pause = self._known.get(name)
+        if pause is not None:
+            until = self._now() + _PROBES_FOR
+            self.put_pause(name, pause._replace(until=until))
 
     def _others(self) -> Iterator[Peers]:
         for other in list(_IN_THIS_PROCESS):

@@ -22,7 +22,6 @@ from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
-from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
 from scrapy_mandelbot.throttle.peers import Peers
@@ -67,7 +66,7 @@ class Throttle:
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         self.timers: Timers[Any] = Timers(clock, self.update)
-        """Wakes sites, waiting requests, leases and the limit on waiting."""
+        """Wakes sites, waiting requests and the limit on waiting."""
         self.waiters = Waiters(
             crawler, self.timers, clock.now, self._look, config.pause_wait
         )
@@ -89,8 +88,6 @@ class Throttle:
         """With MANDELBOT_SITE_BUDGET: what the crawl takes of each site."""
         if config.has_budgets:
             self.budgets = self._limit_sites(config, clock, events_)
-        self._leases = Leases(store, self.timers, clock.now, self.update)
-        self.has_leases = self._leases.are_lent
         self.peers = Peers(
             store,
             sites=self.sites,
@@ -175,9 +172,8 @@ class Throttle:
         self.pauses.emit(event, site, **more)
 
     def close(self) -> None:
-        """Release every lease, end all waits, and cancel every timer."""
+        """End all waits, and cancel every timer."""
         self.peers.close()
-        self._leases.close()
         self.waiters.close()
         self.timers.take()
         if self.budgets is not None:
@@ -203,8 +199,6 @@ class Throttle:
         if flight is not None and site.has_refused and flight.fingerprint is None:
             self.in_flight.fingerprint_of(flight)
         decision = site.decide(now, flight, section)
-        if decision is GO:
-            decision = self._decide_by_lease(site, flight, now)
         if decision is NEVER and flight is None and not self.keeps_given_up:
             return GO  # handed out, it gets the last refusal
         if decision is not GO:
@@ -216,7 +210,6 @@ class Throttle:
             self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
-            self._note_leases(site)
         return decision
 
     def decide_past_pauses(self, site: Site) -> Decision:
@@ -234,22 +227,6 @@ class Throttle:
         self.timers.set(site, due)
         return Decision(Wait.TURN, due)
 
-    def _decide_by_lease(
-        self, site: Site, flight: Flight[Site] | None, now: float
-    ) -> Decision:
-        if not self.has_leases:
-            return GO
-        # What is sent although its site is paused takes turns all the same.
-        is_probe = site.pause.awaits_probe
-        if flight is not None and not flight.keeps_pauses:
-            is_probe = False
-        if not is_probe and not site.pacer.is_needed(now):
-            return GO
-        due = self._leases.due(site, now)
-        if due <= now:
-            return GO
-        return Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
-
     def holds_back(self, site: Site, section: str = "") -> bool:
         """Return whether a site's requests wait for a time, not for another request."""
         wait = site.decide(self._now(), section=section).wait
@@ -264,7 +241,6 @@ class Throttle:
             self.budgets.handed_out(flight, now)
         if not site.is_plain:
             self._count_wait(site)
-            self._note_leases(site)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots |= {flight.slot}
 
@@ -311,10 +287,15 @@ class Throttle:
         if not flight.keeps_pauses and flight.site.pacer.is_free:
             self.let_leave(flight)
             return GO
-        decision = self.decide(flight.site, flight)
-        if decision is GO:
-            self.let_leave(flight)
-        return decision
+        site = flight.site
+        decision = self.decide(site, flight)
+        if decision is not GO:
+            return decision
+        if site.pacer.is_on and (due := self.peers.claim_turn(site)):
+            site.pacer.postpone(due)  # takes it back
+            return self.decide(site, flight)
+        self.let_leave(flight)
+        return GO
 
     def let_leave(self, flight: Flight[Site]) -> None:
         """Note that a request leaves for its site."""
@@ -327,7 +308,8 @@ class Throttle:
         if site.pacer.is_on:
             site.tally.left(now)
             self._keep_turn(site, now)
-        self._note_leases(site)
+        if site.pause.probe is flight:
+            self.peers.note_probe(site.name)
 
     async def wait(
         self, flight: Flight[Site], decision: Decision | None = None
@@ -472,13 +454,8 @@ class Throttle:
         self.sites.note_trouble(site)
         self.timers.set(site, self._now())  # waiting requests may go now
 
-    def _note_leases(self, site: Site) -> None:
-        if self.has_leases and self._leases:
-            self._leases.note_use(site)
-
     def update(self, site: Site) -> None:
         """Release the requests that wait for a site and may go now, by its state."""
-        self._note_leases(site)
         now = self._now()
         if site.held_until > -inf or site.pacer.shut_since is not None:
             self._end_hold_or_shut(site, now)

@@ -556,9 +556,7 @@ NOT_DRIVEN = {
     "scrapy_mandelbot/spidermiddlewares/usage.py": _HANDS_ON,
     "scrapy_mandelbot/store/memory.py": _HANDS_ON,
     "scrapy_mandelbot/store/sqlite.py": _HANDS_ON,
-    "scrapy_mandelbot/store/sqlite_tables.py": _HANDS_ON,
     "scrapy_mandelbot/store/rows.py:as_copy": _HANDS_ON,
-    "scrapy_mandelbot/store/redis/scripts.py": "pauses of crawls: 300 characters",
 }
 """Functions, or modules by how their names begin, that no `Reader` drives, and why."""
 

@@ -15,22 +15,6 @@ SITE = "https://example.com"
 REQUEST = scrapy.Request(f"{SITE}/page")
 
 
-class Shared:
-    """Lends the fetch of a file, or has its copy."""
-
-    def __init__(self, *, is_ours):
-        self._is_ours = is_ours
-        self.may_serve = None
-        self.ended = []
-
-    async def begin(self, _key, _fresh_for, may_serve):
-        self.may_serve = may_serve
-        return SimpleNamespace(is_ours=self._is_ours)
-
-    def end(self, key, keep_for):
-        self.ended.append((key, keep_for))
-
-
 def files_with(shared, monkeypatch):
     crawl = SimpleNamespace(
         fetcher=SimpleNamespace(limits=None),
@@ -50,14 +34,3 @@ def result_of(coroutine):
     with pytest.raises(StopIteration) as ended:
         coroutine.send(None)
     return ended.value.value
-
-
-@pytest.mark.parametrize("is_ours", [True, False])
-def test_a_lease_to_fetch_it_is_given_back_at_once(monkeypatch, is_ours):
-    """Others find the copy; none may use a stale one meanwhile."""
-    shared = Shared(is_ours=is_ours)
-    files = files_with(shared, monkeypatch)
-    assert result_of(files.of(SITE, REQUEST)) == "the file"
-    key = f"{SITE}/.well-known/tdmrep.json"
-    assert shared.ended == ([(key, 0.0)] if is_ours else [])
-    assert not shared.may_serve(None)

@@ -166,7 +166,7 @@ def test_the_file_says_which_version_its_format_has(path, stores):
     store.put_copy(SITE, COPY)
     store.save()
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert database.execute("PRAGMA user_version").fetchone() == (2,)
         (body,) = database.execute("SELECT body FROM copies").fetchone()
     assert unpack(body) == COPY.body
 

@@ -81,10 +81,11 @@ class World:
         self.throttle.release(flight)
         self.crawler.engine.downloader.active.discard(flight.request)
 
-    def ask(self) -> None:
+    def ask(self) -> bool:
         flight = self.hand_out()
-        self.throttle.let_leave(flight)
+        goes = self.throttle.admit(flight) is GO
         self.end(flight)
+        return goes
 
     def stat(self, name: str) -> int:
         return self.crawler.stats.get_value(f"mandelbot/pause/{name}", 0)
@@ -191,8 +192,7 @@ def test_two_crawls_keep_one_pace(pair, clock, delay):
     asked = []
     for _ in range(4_000):
         for number, world in enumerate((one, other)):
-            if world.may_go():
-                world.ask()
+            if world.may_go() and world.ask():
                 asked.append((clock.now(), number))
             clock.turn(0.025)
     times = [at for at, _ in asked]
