@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_interface
 from typing import TYPE_CHECKING
 
 from mandelbot import cli
-from mandelbot.cli import OUTPUT, Verb, argument, flag, many
+from mandelbot.cli import OUTPUT, Verb, argument, flag
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -78,10 +77,8 @@ VERBS = {
         {
             "new": "scrapy_mandelbot.commands.identity_verb:identity_new",
             "directory": "scrapy_mandelbot.commands.identity_verb:identity_directory",
-            "check": "scrapy_mandelbot.commands.practices:identity_check",
-            "page": "scrapy_mandelbot.commands.identity_verb:identity_page",
         },
-        "make a robot's key, key directory and page; check the project",
+        "make a robot's key and key directory",
         {
             "new": (argument("key", metavar="KEY"),),
             "directory": (
@@ -94,19 +91,9 @@ VERBS = {
                 ),
                 OUTPUT,
             ),
-            "check": (argument("url", nargs="?", metavar="URL"),),
-            "page": (
-                OUTPUT,
-                many(
-                    "--address",
-                    "an address of the robot",
-                    metavar="IP|NETWORK",
-                    type=ip_interface,
-                ),
-            ),
         },
-        "0: done; 1: a practice is not kept, or a directory has warnings; 3: errors",
-        ("check", "directory robot.pem --host example.com"),
+        "0: done",
+        ("new robot.pem", "directory robot.pem --host example.com"),
     ),
     "settings": Verb(
         "scrapy_mandelbot.commands.project_verbs:show_settings",

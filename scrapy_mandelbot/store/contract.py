@@ -51,7 +51,7 @@ class Store(Protocol):
     write says so once, in the log, and continues with the memory of this run.
     """
 
-    is_shared = False
+    is_shared: bool = False
     """Whether crawls of other processes may use it at the same time."""
 
     def get_copy(self, site: str) -> CachedRobots | None:
