@@ -25,7 +25,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.job_store import are_scrapys_queues
+from scrapy_mandelbot.job.job_store import JOB_FILE, are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings, read_setting
 from scrapy_mandelbot.settings.values import fail_cleanly, is_job_server
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _FIRST = -1_000_000
+_DURABLE = (None, "durable")
 _SHARED = "scrapy_mandelbot.SharedJobScheduler"
 
 
@@ -201,6 +202,12 @@ def put_site_queue(settings: BaseSettings) -> None:
         "CONCURRENT_REQUESTS_PER_IP"
     ):
         return
+    elif scheduler_class is Scheduler and _is_scrapys_job(settings):
+        logger.warning(
+            "%s holds a job in Scrapy's format: it is continued in that format, which"
+            " does not survive a crash. A new JOBDIR does.",
+            settings["JOBDIR"],
+        )
     elif (
         (settings.getpriority(name) or 0) <= _ADDON
         or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
@@ -227,6 +234,19 @@ def put_site_queue(settings: BaseSettings) -> None:
         )
 
 
+def _is_scrapys_job(settings: BaseSettings) -> bool:
+    """Return whether Scrapy's own scheduler began the job in JOBDIR.
+
+    With a filter or queue of the project, it also stores the jobs of the add-on.
+    """
+    if not settings["JOBDIR"] or settings.get("MANDELBOT_JOB") not in _DURABLE:
+        return False
+    folder = Path(settings["JOBDIR"])
+    if not (folder / "requests.queue").exists() or (folder / JOB_FILE).exists():
+        return False
+    return are_scrapys_queues(settings)
+
+
 def _put_job_scheduler(settings: BaseSettings) -> None:
     """Store requests crash-safe, unless the project has its own filter or queue."""
     if not are_scrapys_queues(settings):
@@ -243,9 +263,8 @@ def _warn_of_other_job(settings: BaseSettings) -> None:
         return
     # Only where there is a job: they load 22 modules.
     from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415
-    from scrapy_mandelbot.job.salvage import FILE  # noqa: PLC0415
 
-    file = Path(settings["JOBDIR"], FILE)
+    file = Path(settings["JOBDIR"], JOB_FILE)
     if file.exists() and not keeps_job(settings):
         logger.warning(
             "%s holds a job that this run does not resume, because %s stores the"

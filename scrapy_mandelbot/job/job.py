@@ -33,7 +33,6 @@ from scrapy_mandelbot.job.site_states import (
     site_of_line,
 )
 from scrapy_mandelbot.job.spider_state import SpiderState
-from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.job.unacked import exception_of
 
 if TYPE_CHECKING:
@@ -160,14 +159,6 @@ class Job(RunningJob):
                 body = self.store.read(number)
             self.report_aside(self.storage.form.shown(body, otherwise), why)
         return self.storage
-
-    def take_over(self, push: Callable[[Request], None]) -> None:
-        self.storage.is_taking_over = True
-        try:
-            take_over(self.folder, self.store, self.storage.form, push)
-        except (OSError, StorageError) as error:
-            raise JobError(f"{self.folder} cannot be taken over: {error}") from error
-        self.storage.is_taking_over = False
 
     def resume(self, load: Callable[[str], None]) -> None:
         """Restore what is stored beside requests; `load` adds a line to the queue."""

@@ -37,7 +37,6 @@ class JobScheduler(StoredScheduler):
         return len(self._queue) + len(self._job.deliveries.waiting)
 
     def resume(self) -> None:
-        self._job.take_over(self._queue.push)
         self._job.resume(self._queue.load)
 
     def close(self, reason: str) -> None:

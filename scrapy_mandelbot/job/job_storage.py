@@ -74,7 +74,6 @@ class JobStorage(RequestStorage):
         # Requests that are claimed, and those that cannot be serialized.
         self.unacked: dict[Request, Unacked] = {}
         # Whether the fingerprints of pushed requests are in the store already.
-        self.is_taking_over = False
         # How many claimed requests could not be read so far.
         self._unreadable = 0
         # The request of which the fingerprint was computed last, and that fingerprint.
@@ -270,7 +269,7 @@ class JobStorage(RequestStorage):
             return  # the worker that owns the parent stores it
         if parent is not None and parent.waits:  # else it is settled
             number = parent.number
-        if not request.dont_filter and not self.is_taking_over:
+        if not request.dont_filter:
             self._store.push_new(name, place, body, self.number_of(request), number)
         elif request.dont_filter and number is not None:
             self._store.push_child(name, place, body, self.number_of(request), number)

@@ -100,6 +100,10 @@ QUEUES: dict[type, bool] = {
 """Scrapy's disk queues, and whether they are LIFO."""
 
 
+JOB_FILE = "job.sqlite"
+"""The file of a job, in JOBDIR."""
+
+
 def are_scrapys_queues(settings: BaseSettings) -> bool:
     """Return whether the settings choose Scrapy's own dupe filter and disk queues.
 

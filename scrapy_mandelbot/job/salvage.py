@@ -23,7 +23,7 @@ from scrapy_mandelbot.job.job_file import (
     is_as_written,
 )
 from scrapy_mandelbot.job.job_lock import LOCK, JobInUseError, JobLock
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
@@ -31,7 +31,7 @@ from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 
 logger = logging.getLogger(__name__)
 
-FILE = "job.sqlite"
+FILE = JOB_FILE
 # state: no run has finished since requests may have been lost with a file
 SALVAGED = "salvaged"
 _BROKEN = f"{FILE}.corrupt-"
