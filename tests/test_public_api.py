@@ -15,7 +15,7 @@ from pages import DOCS, README, names, page
 from scrapy.settings import Settings
 
 import scrapy_mandelbot
-from scrapy_mandelbot import signals, testing
+from scrapy_mandelbot import signals
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS
 
@@ -72,7 +72,6 @@ PUBLIC = {
     "meta keys": lambda: set(names(page("meta"), "[a-z_]+")),
     "signals": lambda: {name for name in vars(signals) if not name.startswith("_")},
     "hooks": hooks,
-    "testing": lambda: set(vars(testing)),
 }
 
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import scrapy
+from loop_time import TIME
 from network import Network, SiteAnswers
 from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import Settings
 from twisted.internet import task
 from twisted.internet.defer import DeferredList
-
-from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from pathlib import Path

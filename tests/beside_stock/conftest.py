@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import table
 from cells import CELLS
-
-from scrapy_mandelbot.testing import TIME
+from loop_time import TIME
 
 ROWS = pytest.StashKey[dict[str, list[str]]]()
 COMES_WITHIN = 0.002

@@ -16,11 +16,10 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from loop_time import TIME
 from scrapy import signals
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
-
-from scrapy_mandelbot.testing import TIME
 
 try:
     from scrapy.exceptions import (

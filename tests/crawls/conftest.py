@@ -5,9 +5,8 @@ from __future__ import annotations
 from weakref import WeakSet
 
 import pytest
+from loop_time import TIME
 from scrapy.utils.reactor import is_asyncio_reactor_installed
-
-from scrapy_mandelbot.testing import TIME
 
 SETTLES = 0.002  # seconds of the machine in which nothing happens before time jumps
 # times that nothing has come in such a while; what has not is not on its way

@@ -11,12 +11,11 @@ import textwrap
 
 import pytest
 from crawling import ensureDeferred
+from loop_time import TIME
 from no_reactor import NO_REACTOR
 from pages import page
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import Deferred
-
-from scrapy_mandelbot.testing import TIME
 
 EXAMPLE = textwrap.dedent(
     re.search(r"    # test_shop\.py\n((?:    .*\n|\n)+)", page("testing")).group()
@@ -159,7 +158,7 @@ STOCK = """
 import pytest
 import scrapy
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy_mandelbot.testing import autojump
+from loop_time import autojump
 
 
 def test_stock(server):

@@ -6,10 +6,9 @@ import json
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -7,6 +7,7 @@ from math import inf
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from test_first_contact import later
@@ -16,7 +17,6 @@ from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import late_at
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -10,9 +10,8 @@ from datetime import datetime
 
 import pytest
 from crawling import FailuresSpider, crawl, ensureDeferred
+from loop_time import TIME
 from webs import Answer, Closed, html, site
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from test_first_contact import later
 from twisted.internet.error import ConnectError, DNSLookupError
 from webs import Web, site
 
 from scrapy_mandelbot import status
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from nginx import IS_THERE, Nginx
 from scrapy import signals
 from webs import Answer, site
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = [
     pytest.mark.slow,

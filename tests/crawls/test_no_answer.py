@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from mandelbot.answers.failures import failure_of
 from mandelbot.answers.outcome import Failure
 from scrapy import signals as scrapy_signals
@@ -19,8 +20,6 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.error import DNSLookupError
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
-
-from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import LoopingCall
 from webs import Answer, html, site
 
-from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.peers import Peers
 
 KNOWN_WITHIN = 0.6  # seconds after a refusal in which this process has its turns

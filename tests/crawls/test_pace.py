@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
@@ -16,7 +17,6 @@ from webs import Answer, Closed, html
 
 from scrapy_mandelbot import status
 from scrapy_mandelbot.report.crawl_page import in_short
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 

@@ -11,9 +11,8 @@ from contextlib import closing
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from webs import Answer, html
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -11,12 +11,12 @@ from email.utils import formatdate
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.signals import response_downloaded
 from webs import Answer, Closed, site
 
 from scrapy_mandelbot import PauseMiddleware
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
@@ -12,7 +13,6 @@ from scrapy.utils.test import get_crawler
 from webs import Closed, site
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -18,11 +18,10 @@ from pathlib import Path
 import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
+from loop_time import TIME
 from pages import page
 from redis_server import NEEDS_REDIS, RedisServer
 from webs import Answer, Closed, html, site
-
-from scrapy_mandelbot.testing import TIME
 
 BLOCK = re.compile(r"\.\. code-block:: python\n\n    # (\w+)\.py\n((?:    .*\n|\n)+)")
 pytestmark = pytest.mark.slow

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from test_recipes import BLOCK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.downloadermiddlewares.refusals import LONGEST_REFUSAL
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -8,13 +8,13 @@ from importlib import util
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot.report import crawl_report
 from scrapy_mandelbot.settings.config import Config
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -16,10 +16,9 @@ from math import inf
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from mandelbot.answers import retry_after
 from webs import Answer, html, site
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.signals import request_reached_downloader
 from scrapy.spidermiddlewares.httperror import HttpError
 from webs import Answer, Closed, Web, html, site
 
 from scrapy_mandelbot import SitePausedError
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import SCRAPYS_FORM, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.http import Response
 from scrapy.signals import response_downloaded
 from twisted.internet.abstract import isIPAddress
@@ -18,7 +19,6 @@ from webs import Answer, html, site
 from zope.interface import implementer
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.shared_limits import domain_of
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")

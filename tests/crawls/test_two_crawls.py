@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from webs import Answer, site
 
-from scrapy_mandelbot.testing import TIME
 from scrapy_mandelbot.throttle.peers import Peers
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from loop_time import TIME
 from scrapy.exceptions import IgnoreRequest
 from webs import Answer
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 

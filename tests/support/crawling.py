@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import scrapy
+from loop_time import TIME
 from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
@@ -19,7 +20,6 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.account import account_of
-from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable

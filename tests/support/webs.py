@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from loop_time import TIME
 from twisted.web.resource import Resource
 from twisted.web.server import Site as HttpSite
-
-from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
