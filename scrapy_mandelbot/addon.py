@@ -28,7 +28,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import JOB_FILE, are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings, read_setting
-from scrapy_mandelbot.settings.values import fail_cleanly, is_job_server
+from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -112,7 +112,7 @@ COMPONENTS = (
         _EXTENSIONS,
         "report.worker_report.SharedReport",
         500,
-        lambda got: is_job_server(str(got.get("MANDELBOT_JOB"))),
+        lambda got: is_server(str(got.get("MANDELBOT_JOB"))),
     ),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
 )
@@ -214,7 +214,7 @@ def put_site_queue(settings: BaseSettings) -> None:
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
         _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
-        if scheduler_class is Scheduler and is_job_server(
+        if scheduler_class is Scheduler and is_server(
             str(settings.get("MANDELBOT_JOB"))
         ):
             _set(settings, "SCHEDULER", _SHARED, _ADDON)

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
-    from scrapy_mandelbot.job.opened_job import NewRequest, OpenedJob, StoredOutline
+    from scrapy_mandelbot.fleet.server_job import ServerJob
+    from scrapy_mandelbot.job.job_folder import JobFolder
+    from scrapy_mandelbot.job.opened_job import NewRequest, StoredOutline
 
-WATCHED_EVERY = 2.0
-"""Seconds between two looks of ``--watch``."""
-_CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
 _AT_ONCE = 500  # requests that are added at a time
 
 
@@ -36,8 +35,6 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
     """Report what waits, export or add requests, or end the pauses of some sites."""
     place = invocation.opts.job
     try:
-        if invocation.opts.watch:
-            return _watched(invocation, place)
         with closing(open_job_at(place)) as job:
             return _looked_at(job, invocation)
     except ImportError as error:
@@ -48,7 +45,7 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
 
-def _looked_at(job: OpenedJob, invocation: ProjectInvocation) -> Result:
+def _looked_at(job: JobFolder | ServerJob, invocation: ProjectInvocation) -> Result:
     opts = invocation.opts
     site = opts.site or ""
     if opts.export:
@@ -68,7 +65,7 @@ def _looked_at(job: OpenedJob, invocation: ProjectInvocation) -> Result:
 
 
 def _report(
-    invocation: ProjectInvocation, job: OpenedJob
+    invocation: ProjectInvocation, job: JobFolder | ServerJob
 ) -> tuple[dict[str, Any], str]:
     """Return what waits in a job, as data and as text."""
     paint = invocation.terminal.paint
@@ -78,25 +75,13 @@ def _report(
     return stored_report.job_report(contents, _tries(invocation), time.time(), paint)
 
 
-def _watched(invocation: ProjectInvocation, place: str) -> Result:
-    """Show what waits in a job, again and again, until Ctrl-C."""
-    if not invocation.terminal.is_screen:
-        raise UnavailableError("--watch needs a terminal")
-    try:
-        while True:
-            with closing(open_job_at(place)) as job:
-                _, text = _report(invocation, job)
-            invocation.terminal.write(f"{_CLEAR_SCREEN}{text}")
-            time.sleep(WATCHED_EVERY)
-    except KeyboardInterrupt:
-        return Result(0, {}, "")
-
-
 def _tries(invocation: ProjectInvocation) -> int:
     return int(invocation.setting("pause_tries"))
 
 
-def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:
+def _reported(
+    job: JobFolder | ServerJob, file: str, invocation: ProjectInvocation
+) -> Result:
     """Report on a whole job, to a file too if there is one."""
     path = Path(file)
     if file and path.suffix not in {".json", ".html"}:
@@ -132,7 +117,9 @@ def _exported(requests: Iterable[StoredOutline]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(job: OpenedJob, lines: Iterable[str], settings: Settings) -> Result:
+def _added(
+    job: JobFolder | ServerJob, lines: Iterable[str], settings: Settings
+) -> Result:
     fingerprint, why_not = fingerprinter_of(settings)
     remarks = []
     if why_not:

@@ -20,7 +20,6 @@ def _wrong_use_of_job(opts: Namespace) -> str:
     used = [
         opts.export and "--export",
         opts.report is not None and "--report",
-        opts.watch and "--watch",
     ]
     both = [name for name in (*used, opts.what) if name]
     if len(both) > 1:
@@ -58,7 +57,6 @@ VERBS = {
             ),
             argument("site", nargs="?", metavar="SITE|FILE"),
             flag("--export", "print all requests of the job, as JSON lines"),
-            flag("--watch", "show what waits every two seconds, until Ctrl-C"),
             argument(
                 "--report",
                 "report on the whole job, from what its workers have left; also to a"

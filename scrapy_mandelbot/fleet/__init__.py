@@ -23,5 +23,5 @@ deliveries.
 
 ``SharedJobScheduler`` and ``JobMiddleware`` hold the ``JobWorker``; it holds the
 ``SharedJob`` (no I/O), ``SharedStorage``, ``OwnSites``, ``Saves``, and the ``Link``, in
-whose ``RedisThread`` ``JobServer`` calls Redis.
+whose ``RedisThread`` ``RedisJobServer`` calls Redis.
 """

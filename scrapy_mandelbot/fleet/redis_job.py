@@ -26,7 +26,7 @@ _ADD = "add URLs by `scrapy robots job … add`"
 
 
 class RedisJobServer:
-    """A :class:`~scrapy_mandelbot.fleet.job_server.JobServer` on Redis.
+    """A job on Redis that workers share.
 
     All keys begin with ``mandelbot:{JOB}:``.
     """

@@ -21,7 +21,7 @@ _LEFT = b"="  # begins WHO of pages that a run gave up: they wait for the next o
 
 
 class RedisJobView:
-    """A :class:`~scrapy_mandelbot.fleet.job_server.JobView` on Redis."""
+    """What ``scrapy robots job`` reads of a job, and does to it."""
 
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection

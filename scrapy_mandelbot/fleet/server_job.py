@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from mandelbot.formatting import without_credentials
 
-from scrapy_mandelbot.fleet.carriers import open_job_server
 from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.job_folder import JobFolder
@@ -16,26 +15,25 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.opened_job import (
     JobContents,
     NewRequest,
-    OpenedJob,
     StoredOutline,
 )
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
-from scrapy_mandelbot.settings.values import is_job_server
+from scrapy_mandelbot.settings.values import is_server
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
 
-def open_job_at(place: str) -> OpenedJob:
+def open_job_at(place: str) -> JobFolder | ServerJob:
     """Open a job by its folder, or by ``URL#NAME`` if it is on a server.
 
     StorageError: there is none. ImportError: the server's package is not installed.
     """
-    return ServerJob(place) if is_job_server(place) else JobFolder(place)
+    return ServerJob(place) if is_server(place) else JobFolder(place)
 
 
 class ServerJob:
-    """A :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` on a server."""
+    """A job on a server; it has the calls of :class:`JobFolder`."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")
@@ -44,7 +42,11 @@ class ServerJob:
             raise StorageError(
                 "add the name of the job to the address: redis://…/0#shops"
             )
-        self._server = open_job_server(url, JobTerms(name, _LEASE))
+        from scrapy_mandelbot.fleet.redis_job import (  # noqa: PLC0415 -- optional
+            RedisJobServer,
+        )
+
+        self._server = RedisJobServer(url, JobTerms(name, _LEASE))
         try:
             self._view = self._server.view()
             if not self._view.exists():

@@ -18,7 +18,8 @@ from scrapy_mandelbot.job.cookies import MOST_COOKIES
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.holdings import Exchange
-    from scrapy_mandelbot.fleet.job_server import CookieReply, JobServer
+    from scrapy_mandelbot.fleet.job_server import CookieReply
+    from scrapy_mandelbot.fleet.redis_job import RedisJobServer
     from scrapy_mandelbot.job.cookies import CookieChange, CookieWatch
 
 MOST_AT_ONCE = 1_000  # cookies in a call, each way: others wait for it
@@ -33,7 +34,7 @@ class SharedCookies:
     """
 
     def __init__(
-        self, watch: CookieWatch, server: JobServer, now: Callable[[], float]
+        self, watch: CookieWatch, server: RedisJobServer, now: Callable[[], float]
     ) -> None:
         self._watch = watch
         self._server = server

@@ -14,7 +14,6 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.carriers import open_job_server
 from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.link import Link
 from scrapy_mandelbot.fleet.shared_cookies import SharedCookies
@@ -73,7 +72,11 @@ class JobWorker(RunningJob):
         config = self._crawl.config
         self._lease = config.job_lease
         terms = JobTerms.of(config, crawler.spider)
-        self.server = open_job_server(config.job, terms)
+        from scrapy_mandelbot.fleet.redis_job import (  # noqa: PLC0415 -- optional
+            RedisJobServer,
+        )
+
+        self.server = RedisJobServer(config.job, terms)
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._is_asking = False
         self._is_hungry = True

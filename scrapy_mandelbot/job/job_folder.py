@@ -29,7 +29,7 @@ _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 
 class JobFolder:
-    """A :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` in a folder."""
+    """A job in a folder. Calls raise StorageError where they fail."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from scrapy_mandelbot.job.job_store import Place
     from scrapy_mandelbot.job.site_budgets import StoredBudget
@@ -70,35 +70,3 @@ class JobContents(NamedTuple):
             pauses=unfinished(self.pauses),
             budgets=unfinished(self.budgets),
         )
-
-
-class OpenedJob(Protocol):
-    """A job in a folder or on a server. Calls raise StorageError where they fail."""
-
-    @property
-    def name(self) -> str:
-        """The folder or the address, without a password."""
-
-    def contents(self) -> JobContents:
-        """Return what waits, by site, and why."""
-
-    def outlines(self) -> Iterator[StoredOutline]:
-        """Yield all requests, in any order: waiting, claimed and set aside."""
-
-    def reports(self) -> tuple[list[bytes], int]:
-        """Return what workers of the last run have reported, and how many are gone."""
-
-    def add(self, batches: Iterable[list[NewRequest]]) -> int:
-        """Add requests that the job has not seen or has lost; return how many."""
-
-    def requeue(self, wanted: str) -> list[str]:
-        """Requeue what is set aside, and end pauses; return the sites.
-
-        `wanted`: a site, the name of an exception, or empty: all.
-        """
-
-    def forget(self) -> None:
-        """Delete the job; a StorageError while a run has it."""
-
-    def close(self) -> None:
-        """Disconnect."""

@@ -242,7 +242,7 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether workers share the requests of the crawl in a job on Redis."""
-        return v.is_job_server(self.job)
+        return v.is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:

@@ -317,25 +317,6 @@ def is_server(text: str) -> bool:
     return ":" in text and text.partition(":")[0] in _SERVERS
 
 
-JOB_SERVERS = "scrapy_mandelbot.job_servers"
-"""The group of entry points of packages that carry a job: their names are schemes."""
-
-
-def is_job_server(text: str) -> bool:
-    """Return whether a setting names a server that carries a job.
-
-    It is Redis or Valkey, or another one for which a package is installed.
-    """
-    if is_server(text):
-        return True
-    scheme, separator, _ = text.partition("://")
-    if not separator:
-        return False
-    from importlib.metadata import entry_points  # noqa: PLC0415 -- rarely needed
-
-    return bool(entry_points(group=JOB_SERVERS, name=scheme))
-
-
 def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
@@ -565,7 +546,7 @@ def job(name: str, value: object) -> str:
     text = str(value)
     if is_server(text):
         return _server(name, text)
-    if text == DURABLE or is_job_server(text):
+    if text == DURABLE:
         return text
     takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), takes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import re
@@ -10,16 +9,13 @@ import sqlite3
 import time
 from collections import Counter
 from contextlib import closing
-from types import SimpleNamespace
 
 import pytest
-from mandelbot.cli import Terminal, UnavailableError
 from redis_server import NEEDS_REDIS
 from scrapy import Request
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
-from scrapy_mandelbot.commands.job_verb import look_at_job
 from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
@@ -64,50 +60,6 @@ def test_waiting_requests_are_listed_by_site(robots, folder):
     assert b.split()[:4] == ["1", "0", "https://b.example", "paused"]
     assert "9 failed tries: 503" in b
     assert "\x1b" not in b
-
-
-def watched(folder, monkeypatch, looks):
-    """Watch a job, and press Ctrl-C after so many looks; return status and screen."""
-    screen = io.StringIO()
-    screen.isatty = lambda: True
-    slept = []
-
-    def sleep(seconds):
-        slept.append(seconds)
-        if len(slept) == looks:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("scrapy_mandelbot.commands.job_verb.time.sleep", sleep)
-    invocation = SimpleNamespace(
-        opts=SimpleNamespace(
-            job=str(folder), site="", watch=True, only_unfinished=False
-        ),
-        terminal=Terminal(screen, io.StringIO(), {"NO_COLOR": "1"}),
-        setting=lambda _: 9,
-    )
-    return look_at_job(invocation).exit_code, screen.getvalue()
-
-
-def test_a_job_is_watched_until_ctrl_c(folder, monkeypatch):
-    """Also while a run has it; each look replaces the one before."""
-    lock = JobLock(folder / "job.lock")
-    lock.take()
-    code, screen = watched(folder, monkeypatch, looks=3)
-    lock.release()
-    assert code == 0
-    assert screen.count("\x1b[H\x1b[2J\x1b[3J5 requests of 2 sites wait") == 3
-
-
-def test_what_cannot_be_watched_is_one_line(robots, folder, monkeypatch, tmp_path):
-    """No terminal, no job, or another task at the same time."""
-    run = robots("job", str(folder), "--watch")
-    assert run.returncode == 2
-    assert b"--watch needs a terminal" in run.stderr
-    run = robots("job", str(folder), "requeue", "--watch")
-    assert run.returncode == 2
-    assert b"--watch and requeue cannot be used together" in run.stderr
-    with pytest.raises(UnavailableError, match="there is no job here"):
-        watched(tmp_path, monkeypatch, looks=1)
 
 
 def with_budgets(folder):

@@ -14,14 +14,10 @@ from itertools import count
 import pytest
 from redis_server import NEEDS_REDIS
 
-from scrapy_mandelbot.fleet.carriers import open_job_server
 from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job.job_store import OWN_START, START, Place, StorageError
-from scrapy_mandelbot.settings.values import JOB_SERVERS, SettingsError, job
-
-CARRIER = os.environ.get("MANDELBOT_JOB_CARRIER", "")
-needs_carrier = pytest.mark.usefixtures() if CARRIER else NEEDS_REDIS
 
 SITE, OTHER = "https://example.com", "https://example.org"
 FIRST_IN = Place(0, 0, is_last_first=False)
@@ -33,7 +29,7 @@ class Member:
     """A worker of a job, as the crawl has it, whose exchanges a test makes."""
 
     def __init__(self, url: str, terms: JobTerms) -> None:
-        self.server = open_job_server(url, terms)
+        self.server = RedisJobServer(url, terms)
         self.joined = self.server.join()
         self.job = SharedJob(self.joined, time.monotonic)
 
@@ -70,7 +66,7 @@ class Member:
 
 @pytest.fixture
 def url(request) -> str:
-    return CARRIER or request.getfixturevalue("redis_server").url
+    return request.getfixturevalue("redis_server").url
 
 
 @pytest.fixture
@@ -92,7 +88,7 @@ def member(url):
         one.server.close()
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_workers_join_one_job(member):
     """Each has a number of its own, and a token."""
     one, other = member().server, member().server
@@ -105,7 +101,7 @@ def test_workers_join_one_job(member):
     other.leave(second.worker, second.token)
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_cookies_are_the_last_change_of_each(member):
     """In the order of their changes, some at a time, and no more than the limit."""
     one, other = member().server, member().server
@@ -121,7 +117,7 @@ def test_cookies_are_the_last_change_of_each(member):
     assert other.cookies(0, 10, 3, []).bodies == [b"2", b"3", b"3"]
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_finished_job_has_no_cookies(member):
     one = member()
     last = one.server.cookies(0, 10, 10, [("a", b"1")]).last
@@ -135,7 +131,7 @@ def test_a_finished_job_has_no_cookies(member):
     assert (reply.bodies, reply.last) == ([], last)
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_own_start_requests_are_sent_once_in_each_run(member):
     """By all workers together; a run begins when no other worker is alive."""
     first, second = member(), member()
@@ -149,7 +145,7 @@ def test_own_start_requests_are_sent_once_in_each_run(member):
     assert third.exchange().passed_over == 0
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_job_belongs_to_one_project(member):
     """A worker of another one is refused; one that names none is not."""
     member(project="shops")
@@ -158,7 +154,7 @@ def test_a_job_belongs_to_one_project(member):
     member()
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_parent_and_children_change_in_one_exchange(member):
     """Made again without an answer it is applied once, and returns all that it gave."""
     one = member()
@@ -175,7 +171,7 @@ def test_parent_and_children_change_in_one_exchange(member):
     assert one.server.view().lengths() == {SITE: (0, 1)}
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_site_has_one_owner(member):
     """Until that one gives it back."""
     one, other = member(), member()
@@ -190,7 +186,7 @@ def test_a_site_has_one_owner(member):
     assert other.bodies(SITE) == [b"page", b"another"]
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_requests_of_a_site_come_by_priority_and_order(member):
     """The lower first, then the older, or the newer where that is asked for."""
     one = member()
@@ -203,7 +199,7 @@ def test_requests_of_a_site_come_by_priority_and_order(member):
     assert one.all_bodies(OTHER, 5) == [b"b", b"a", b"d", b"c", b"e"]
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_fingerprint_is_stored_once(member):
     """Whichever worker sees it first."""
     one, other = member(), member()
@@ -214,7 +210,7 @@ def test_a_fingerprint_is_stored_once(member):
     assert one.bodies(SITE) == [b"page"]
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_requests_without_a_filter_are_stored_as_often_as_one_worker_yields_them(
     member,
 ):
@@ -228,7 +224,7 @@ def test_requests_without_a_filter_are_stored_as_often_as_one_worker_yields_them
     assert other.bodies(SITE) == [b"front"] * 2
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_site_is_left_alone_as_long_as_its_owner_says(member):
     """Its state comes with it to the next owner."""
     one, other = member(), member()
@@ -245,7 +241,7 @@ def test_a_site_is_left_alone_as_long_as_its_owner_says(member):
     assert reply.sites == {SITE: b"paused"}
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_worker_that_is_silent_loses_its_sites(member):
     """Another one gets what waited, then what was sent."""
     late, other = member(lease=SHORT), member()
@@ -262,7 +258,7 @@ def test_a_worker_that_is_silent_loses_its_sites(member):
     assert not late.server.sends(late.job.worker, late.job.token, [sent.number])
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_request_with_which_workers_died_is_set_aside(member):
     """After as many deaths as the terms say; the view has the reason."""
     member(deliveries=1)
@@ -282,7 +278,7 @@ def test_a_request_with_which_workers_died_is_set_aside(member):
     assert view.aside() == {}
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_request_that_was_not_sent_has_no_part_in_a_death(member):
     """However often workers die that hold it: another one gets it in its place."""
     member(deliveries=1)
@@ -298,7 +294,7 @@ def test_a_request_that_was_not_sent_has_no_part_in_a_death(member):
     assert other.server.view().aside() == {}
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_request_that_one_version_cannot_read_goes_to_another(member):
     """A worker of its own version does not get it again."""
     old, new = member(version="old"), member(version="new")
@@ -313,7 +309,7 @@ def test_a_request_that_one_version_cannot_read_goes_to_another(member):
     assert new.bodies(SITE) == [b"page"]
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_request_left_to_the_next_run_goes_to_no_worker_before(member):
     """It waits, as the view has it, and the run does not count as finished."""
     one, other = member(), member()
@@ -342,7 +338,7 @@ def test_a_request_left_to_the_next_run_goes_to_no_worker_before(member):
     assert last.exchange(take=1, idle="wait").outcome == "finished"
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_leaving_worker_frees_its_sites_and_has_not_died(member):
     """What it says of them holds for the next owner."""
     one, other = member(), member()
@@ -358,7 +354,7 @@ def test_a_leaving_worker_frees_its_sites_and_has_not_died(member):
     assert other.server.view().left() == {OTHER: b"paused"}
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_a_run_ends_when_all_are_idle_and_nothing_waits(member):
     """Not before; each learns of it by its next exchange."""
     one, other = member(), member()
@@ -374,7 +370,7 @@ def test_a_run_ends_when_all_are_idle_and_nothing_waits(member):
     assert other.exchange(idle="wait").run == 1
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_who_joins_a_finished_job_learns_when_it_finished(member):
     """And how many requests it filters; not once there is something to do again."""
     one = member()
@@ -400,7 +396,7 @@ def test_who_joins_a_finished_job_learns_when_it_finished(member):
     assert member().joined.finished is None
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_reports_are_the_last_of_each_worker_in_the_last_run(member):
     """Each goes with an exchange that says something, or with the last one."""
     one, other = member(), member()
@@ -428,7 +424,7 @@ def test_reports_are_the_last_of_each_worker_in_the_last_run(member):
     assert view.reports() == ([b"of the next run"], 0)
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_reports_of_many_workers_are_bounded(member):
     """Those that were written longest ago go, and are counted."""
     one = member()
@@ -440,7 +436,7 @@ def test_reports_of_many_workers_are_bounded(member):
     assert (len(bodies), gone) == (200, 3)
 
 
-@needs_carrier
+@NEEDS_REDIS
 def test_the_view_changes_nothing_and_forgets_no_job_with_workers(member):
     """It shows who has the job."""
     one = member()
@@ -455,29 +451,3 @@ def test_the_view_changes_nothing_and_forgets_no_job_with_workers(member):
     with pytest.raises(StorageError):
         view.forget()
     assert one.bodies(SITE) == [b"page"]
-
-
-class _EntryPoint:
-    """As another package declares it."""
-
-    @staticmethod
-    def load():
-        return lambda url, terms: (url, terms)
-
-
-def test_a_package_brings_a_carrier_by_its_scheme(monkeypatch):
-    """MANDELBOT_JOB takes the URLs of packages that are installed, and no others."""
-
-    def entry_points(*, group, name):
-        is_ours = (group, name) == (JOB_SERVERS, "postgresql")
-        return [_EntryPoint] if is_ours else []
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
-    url = "postgresql://host/jobs"
-    assert job("MANDELBOT_JOB", url) == url
-    terms = JobTerms("shops")
-    assert open_job_server(url, terms) == (url, terms)
-    with pytest.raises(SettingsError, match="'mysql://host/jobs'"):
-        job("MANDELBOT_JOB", "mysql://host/jobs")
-    with pytest.raises(StorageError, match="no installed package"):
-        open_job_server("mysql://host/jobs", terms)

@@ -35,16 +35,15 @@ def test_a_job_that_cannot_be_opened_leaves_no_connection(
 ):
     """Whether the job is not there, or the server, or the address has no name."""
     opened = set()
-    open_server = server_job.open_job_server
 
     def noted(url, terms):
-        server = open_server(url, terms)
+        server = RedisJobServer(url, terms)
         opened.add(server)
         close = server.close
         monkeypatch.setattr(server, "close", lambda: (close(), opened.discard(server)))
         return server
 
-    monkeypatch.setattr(server_job, "open_job_server", noted)
+    monkeypatch.setattr("scrapy_mandelbot.fleet.redis_job.RedisJobServer", noted)
     url = redis_server.url if is_there else "redis://127.0.0.1:1/0"
     with pytest.raises(StorageError):
         server_job.ServerJob(url + name)
