@@ -293,8 +293,7 @@ def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, forked, command):
 
 
 MISSING = [
-    ("MANDELBOT_METRICS=127.0.0.1:0", "opentelemetry", "scrapy-mandelbot[otel]"),
-    ("MANDELBOT_METRICS=True", "opentelemetry", "scrapy-mandelbot[otel]"),
+    ("MANDELBOT_METRICS=127.0.0.1:0", "prometheus_client", "scrapy-mandelbot[metrics]"),
     ("MANDELBOT_JOB=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
     ("MANDELBOT_REPORT=%(nothing)s.json", "", "placeholders such as %(name)s"),
 ]

@@ -1,4 +1,4 @@
-"""Offers measurements to OpenTelemetry, or to Prometheus over HTTP.
+"""Offers measurements to Prometheus: over HTTP, in a file, or by a gateway.
 
 Exporters read from separate threads. They get the last measurement, which the crawl's
 own thread made, so no other thread reads the state of a running crawl.
@@ -19,12 +19,13 @@ from mandelbot.files import replace_file
 from mandelbot.origins import host_of
 
 from scrapy_mandelbot.report.measurements import BUCKETS, LATEST, METRICS
-from scrapy_mandelbot.settings.values import METRICS_API, METRICS_FILE, is_gateway
+from scrapy_mandelbot.settings.values import METRICS_FILE, is_gateway
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.report.measurements import Measurements
+    from scrapy_mandelbot.report.measurements import Measurements, Metric
 
-_Series = frozenset[tuple[str, str | int]]  # labels
+_Series = frozenset[tuple[str, str]]  # labels
+Labels = Mapping[str, str | int]
 _ENDED = 10  # ended crawls whose last measurements stay available
 _MOST_CONNECTIONS = 20
 LONGEST_PUSH = 10
@@ -41,12 +42,14 @@ class MeasuredCrawl(Protocol):
 
 
 class Instruments:
-    """The instruments of the package's meter, for all crawls of the process.
+    """What the package offers to Prometheus, for all crawls of the process.
+
+    It is a collector of Prometheus' client library.
 
     Args:
-        meter: creates them.
-        url: where the package serves them, if it does.
-        close: called after the last crawl; None: the project's exporter goes on.
+        registry: collects it.
+        url: where the package serves it, if it does.
+        close: called after the last crawl.
         write: writes the file, if there is one; raises OSError.
         push: with a gateway, takes the present values and returns a function that
             sends them; that one blocks, and raises OSError.
@@ -54,33 +57,38 @@ class Instruments:
 
     def __init__(
         self,
-        meter: Any,
+        registry: Any,
         url: str = "",
         close: Callable[[], None] | None = None,
         write: Callable[[], None] | None = None,
         push: Callable[[], Callable[[], None]] | None = None,
     ) -> None:
+        from prometheus_client import Histogram  # noqa: PLC0415 -- an extra
+
         self.url = url
         self.write = write
         self.push = push
         self.close = close
         self._crawls: tuple[MeasuredCrawl, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
-        self.histograms: dict[str, Any] = {}
-        """By name; they store their values themselves."""
-        create = {
-            "counter": meter.create_observable_counter,
-            "up-down": meter.create_observable_up_down_counter,
+        self._histograms = {
+            one.name: Histogram(
+                _name(one),
+                one.description,
+                _OF_SITE,
+                buckets=BUCKETS,
+                registry=registry,
+            )
+            for one in METRICS
+            if one.kind == "histogram"
         }
-        for name, unit, description, kind in METRICS:
-            if kind == "histogram":
-                self.histograms[name] = meter.create_histogram(
-                    name, unit, description, explicit_bucket_boundaries_advisory=BUCKETS
-                )
-            else:
-                create[kind](
-                    name, [self._observer(name)], unit=unit, description=description
-                )
+        registry.register(self)
+
+    def note(self, name: str, spider: str, labels: Labels, seconds: float) -> None:
+        """Add a value to a histogram."""
+        known = {"spider": spider, **_plain(labels)}
+        values = [str(known.get(one, "")) for one in _OF_SITE]
+        self._histograms[name].labels(*values).observe(seconds)
 
     def add(self, crawl: MeasuredCrawl) -> None:
         """Export the measurements of a crawl.
@@ -111,22 +119,52 @@ class Instruments:
             if self.close is not None and not self._crawls:
                 self.close()
 
-    def _observer(self, name: str) -> Callable[[Any], Iterator[Any]]:
-        from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
+    def describe(self) -> list[Any]:
+        """Return nothing, so that a registry does not collect to learn the names."""
+        return []
 
+    def collect(self) -> Iterator[Any]:
+        """Yield each metric with its present values."""
+        from prometheus_client.core import (  # noqa: PLC0415 -- an extra
+            CounterMetricFamily,
+            GaugeMetricFamily,
+        )
+
+        for metric in METRICS:
+            if metric.kind == "histogram":
+                continue
+            name = _name(metric)
+            family: Any = GaugeMetricFamily(name, metric.description)
+            if metric.kind == "counter":
+                family = CounterMetricFamily(name, metric.description)
+                name += "_total"
+            for series, value in self._series(metric.name).items():
+                family.add_sample(name, dict(series), value)
+            yield family
+
+    def _series(self, name: str) -> dict[_Series, float]:
         add: Callable[[float, float], float] = max if name in LATEST else operator.add
+        running = ((one.spider, one.measured) for one in self._crawls)
+        found: dict[_Series, float] = {}
+        for spider, measured in (*self._ended, *running):
+            for value, labels in measured.get(name, ()):
+                series = frozenset({"spider": spider, **_plain(labels)}.items())
+                found[series] = add(found.get(series, 0), value)
+        return found
 
-        def observe(_options: Any) -> Iterator[Any]:
-            running = ((one.spider, one.measured) for one in self._crawls)
-            found: dict[_Series, float] = {}
-            for spider, measured in (*self._ended, *running):
-                for value, labels in measured.get(name, ()):
-                    series = frozenset({"spider": spider, **labels}.items())
-                    found[series] = add(found.get(series, 0), value)
-            for series, value in found.items():
-                yield Observation(value, dict(series))
 
-        return observe
+_OF_SITE = ("spider", "server_address", "server_port", "url_scheme")
+"""Labels of a histogram; those that a site does not have are empty."""
+
+
+def _name(metric: Metric) -> str:
+    """Return the name that Prometheus has for a metric."""
+    unit = "_seconds" if metric.unit == "s" else ""
+    return metric.name.replace(".", "_") + unit
+
+
+def _plain(labels: Labels) -> dict[str, str]:
+    return {name.replace(".", "_"): str(value) for name, value in labels.items()}
 
 
 at_addresses: dict[str, Instruments] = {}
@@ -135,32 +173,16 @@ at_addresses: dict[str, Instruments] = {}
 
 def exported_at(address: str) -> Instruments:
     """Return the instruments of an address; OSError: it is not available."""
-    from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
-
-    # the project's MeterProvider
-    if address not in at_addresses and address == METRICS_API:
-        at_addresses[address] = Instruments(get_meter("scrapy_mandelbot"))
-    elif address not in at_addresses and is_gateway(address):
-        at_addresses[address] = _pushed(address)
-    elif address not in at_addresses and address.endswith(METRICS_FILE):
-        at_addresses[address] = _in_file(address)
-    elif address not in at_addresses:
-        at_addresses[address] = _served(address)
-    return at_addresses[address]
-
-
-def _provider(registry: Any) -> Any:
-    """Return what provides meters, whose values a registry of Prometheus collects."""
-    # Both belong to an extra.
-    from opentelemetry.exporter.prometheus import (  # noqa: PLC0415
-        PrometheusMetricReader,
-    )
-    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-
-    reader = PrometheusMetricReader(
-        disable_target_info=True, scope_info_enabled=False, registry=registry
-    )
-    return MeterProvider([reader], shutdown_on_exit=False)
+    if address in at_addresses:
+        return at_addresses[address]
+    if is_gateway(address):
+        made = _pushed(address)
+    elif address.endswith(METRICS_FILE):
+        made = _in_file(address)
+    else:
+        made = _served(address)
+    at_addresses[address] = made
+    return made
 
 
 def _in_file(path: str) -> Instruments:
@@ -171,7 +193,6 @@ def _in_file(path: str) -> Instruments:
     )
 
     registry = CollectorRegistry()
-    provider = _provider(registry)
 
     def write() -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -179,10 +200,8 @@ def _in_file(path: str) -> Instruments:
 
     def close() -> None:
         del at_addresses[path]
-        provider.shutdown()
 
-    meter = provider.get_meter("scrapy_mandelbot")
-    return Instruments(meter, close=close, write=write)
+    return Instruments(registry, close=close, write=write)
 
 
 class _Collected:
@@ -217,7 +236,6 @@ def _pushed(address: str) -> Instruments:
         handler = partial(basic_auth_handler, username=user, password=password)
 
     registry = CollectorRegistry()
-    provider = _provider(registry)
 
     def push() -> Callable[[], None]:
         collected: Any = _Collected(registry)
@@ -232,10 +250,8 @@ def _pushed(address: str) -> Instruments:
 
     def close() -> None:
         del at_addresses[address]
-        provider.shutdown()
 
-    meter = provider.get_meter("scrapy_mandelbot")
-    return Instruments(meter, close=close, push=push)
+    return Instruments(registry, close=close, push=push)
 
 
 def _served(address: str) -> Instruments:
@@ -250,17 +266,15 @@ def _served(address: str) -> Instruments:
     server: Any
     server, _ = start_http_server(int(port), host.strip("[]"), registry)
     _guard(server, host)
-    # Until here the registry is empty: what is not guarded yet has nothing to show.
-    provider = _provider(registry)
 
     def close() -> None:
         del at_addresses[address]
         server.shutdown()  # within half a second
         server.server_close()
-        provider.shutdown()
 
     url = f"http://{host}:{server.server_port}/metrics"
-    return Instruments(provider.get_meter("scrapy_mandelbot"), url, close)
+    # Until here the registry is empty: what is not guarded yet has nothing to show.
+    return Instruments(registry, url, close)
 
 
 def _guard(server: Any, host: str) -> None:

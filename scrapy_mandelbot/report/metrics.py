@@ -1,6 +1,6 @@
-"""Measures a crawl, for OpenTelemetry and Prometheus.
+"""Measures a crawl, for Prometheus.
 
-``pip install scrapy-mandelbot[otel]``.
+``pip install scrapy-mandelbot[metrics]``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import Survey, waiting_elsewhere
 from scrapy_mandelbot.settings.values import (
-    METRICS_API,
     METRICS_FILE,
     SettingsError,
     is_gateway,
@@ -50,15 +49,12 @@ class CrawlMetrics(CrawlExtension):
         if config.metrics is None:
             raise NotConfigured
         try:
-            import opentelemetry.metrics  # noqa: PLC0415 -- an extra, and slow to import
-
-            if config.metrics != METRICS_API:
-                import opentelemetry.exporter.prometheus  # noqa: F401, PLC0415
+            import prometheus_client  # noqa: F401, PLC0415 -- an extra
         except ImportError:
             raise SettingsError(
                 "MANDELBOT_METRICS",
                 config.metrics,
-                "None, unless scrapy-mandelbot[otel] is installed",
+                "None, unless scrapy-mandelbot[metrics] is installed",
             ) from None
         self._address = config.metrics
         self._pushing: Thread | None = None
@@ -100,8 +96,7 @@ class CrawlMetrics(CrawlExtension):
             self._send(self._exported.push(), None)
             return
         self._measure()
-        if self._address != METRICS_API:
-            self._crawl.events.emit(events.METRICS_SERVED, where=self._exported.url)
+        self._crawl.events.emit(events.METRICS_SERVED, where=self._exported.url)
 
     def _begin_file(self, write: Callable[[], None]) -> None:
         """Write the zeros of this run: an unwritable path is noticed at once."""
@@ -220,5 +215,5 @@ class CrawlMetrics(CrawlExtension):
 
     def _note(self, name: str, site: str, seconds: float) -> None:
         if self._exported is not None:
-            labels = {"spider": self.spider, **self._labels.of(site)}
-            self._exported.histograms[name].record(seconds, labels)
+            labels = self._labels.of(site)
+            self._exported.note(name, self.spider, labels, seconds)

@@ -46,7 +46,6 @@ IDLE_MODES = ("auto", "wait", "signal", "close", "fail")
 DURABLE = "durable"
 JOB_SYNCS = ("normal", "full")
 JOB_ERRORS = ("acknowledge", "keep")
-METRICS_API = "api"
 METRICS_FILE = ".prom"
 """As the textfile collector of node_exporter wants it."""
 SIGN_MODES = ("always", "asked")
@@ -455,11 +454,9 @@ def is_gateway(value: object) -> bool:
 
 
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, an address as ``127.0.0.1:9464``, a file, or a gateway's URL."""
+    """Return an address as ``127.0.0.1:9464``, a file, or a gateway's URL."""
     if value in (None, "", "None", "False") or value is False:
         return None
-    if value is True or value in ("True", METRICS_API):
-        return METRICS_API
     if isinstance(value, (str, Path)) and Path(value).suffix == METRICS_FILE:
         return str(value)
     if is_gateway(value):
@@ -469,7 +466,7 @@ def metrics(name: str, value: object) -> str | None:
     if isinstance(value, (int, str)) and is_number and int(port) < _PORTS:
         return f"{host or '127.0.0.1'}:{int(port)}"
     takes = (
-        "True, an address such as '127.0.0.1:9464', a file such as 'shop.prom', or the"
+        "an address such as '127.0.0.1:9464', a file such as 'shop.prom', or the"
         " URL of a Pushgateway such as 'http://127.0.0.1:9091'"
     )
     raise SettingsError(name, value, takes)

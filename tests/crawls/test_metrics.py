@@ -1,6 +1,4 @@
-"""Metrics: as Prometheus scrapes a running crawl, and as OpenTelemetry's SDK reads
-them.
-"""
+"""Metrics: as Prometheus scrapes a running crawl."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 
-pytest.importorskip("opentelemetry.exporter.prometheus")
+pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -110,36 +108,6 @@ async def test_a_taken_port_costs_the_crawl_nothing(webs):
         )
     assert len(result.items) == 4
     assert len(result.logged(f"MANDELBOT_METRICS: cannot serve at {address}")) == 1
-
-
-@ensureDeferred
-async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
-    """With True: by the API, whatever exporter there is; the last counts stay until it
-    has them.
-    """
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader], shutdown_on_exit=False)
-    monkeypatch.setattr("opentelemetry.metrics.get_meter", provider.get_meter)
-    monkeypatch.setattr(exporting, "at_addresses", {})
-    web = site(webs, 3)
-    for _ in range(2):
-        await crawl(
-            LinksSpider, {"MANDELBOT_METRICS": True}, start_urls=[web.url + "/"]
-        )
-
-    (resource,) = reader.get_metrics_data().resource_metrics
-    (scope,) = resource.scope_metrics
-    found = {metric.name: metric for metric in scope.metrics}
-    pages = {
-        point.attributes["server.address"]: point.value
-        for point in found["mandelbot.pages"].data.data_points
-    }
-    assert pages == {urlsplit(web.url).hostname: 4, "_OTHER": 0}
-    assert found["mandelbot.pages"].data.is_monotonic
-    provider.shutdown()
 
 
 def in_file(path):
@@ -337,13 +305,13 @@ def test_without_the_extra_a_message_says_what_is_missing(monkeypatch):
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
-        if name.startswith("opentelemetry"):
+        if name.startswith("prometheus_client"):
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    crawler = get_crawler(LinksSpider, {"MANDELBOT_METRICS": True})
+    crawler = get_crawler(LinksSpider, {"MANDELBOT_METRICS": "127.0.0.1:0"})
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        SettingsError, match=r"MANDELBOT_METRICS.*scrapy-mandelbot\[otel\]"
+        SettingsError, match=r"MANDELBOT_METRICS.*scrapy-mandelbot\[metrics\]"
     ):
         CrawlMetrics(crawler)

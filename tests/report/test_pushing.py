@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import threading
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,7 +14,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.settings.values import SettingsError, metrics
 
-pytest.importorskip("opentelemetry.exporter.prometheus")
+pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
 URLS = ["data:,one", "data:,two"]
@@ -45,11 +46,11 @@ def gateway():
 
 
 def values(text):
-    return {
-        sample.name: sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    found = Counter()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[sample.name] += sample.value
+    return found
 
 
 @ensureDeferred

@@ -197,7 +197,7 @@ def test_an_unchanged_line_is_not_logged_again(made):
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_metrics_are_measured_in_short_turns(made, looks, times):
     """A measurement looks at each site once, and each turn at a bounded number."""
-    pytest.importorskip("opentelemetry.exporter.prometheus")
+    pytest.importorskip("prometheus_client")
     one = made(times * SITES, MANDELBOT_METRICS="127.0.0.1:0")
     looks.clock = one.clock
     extension = one.add(CrawlMetrics)
@@ -218,7 +218,7 @@ def test_metrics_are_measured_in_short_turns(made, looks, times):
 
 def test_a_crawl_that_ends_during_a_measurement_is_measured_again(made):
     """A measurement in progress is cancelled; the last counts are complete."""
-    pytest.importorskip("opentelemetry.exporter.prometheus")
+    pytest.importorskip("prometheus_client")
     one = made(MANDELBOT_METRICS="127.0.0.1:0")
     extension = one.add(CrawlMetrics)
     extension.spider_opened(one.crawler.spider)
