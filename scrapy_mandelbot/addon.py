@@ -40,7 +40,6 @@ logger = logging.getLogger(__name__)
 _PACKAGE = __name__.partition(".")[0]
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _FIRST = -1_000_000
-_DURABLE = (None, "durable")
 _SHARED = "scrapy_mandelbot.SharedJobScheduler"
 
 
@@ -202,12 +201,6 @@ def put_site_queue(settings: BaseSettings) -> None:
         "CONCURRENT_REQUESTS_PER_IP"
     ):
         return
-    elif scheduler_class is Scheduler and _is_scrapys_job(settings):
-        logger.warning(
-            "%s holds a job in Scrapy's format: it is continued in that format, which"
-            " does not survive a crash. A new JOBDIR does.",
-            settings["JOBDIR"],
-        )
     elif (
         (settings.getpriority(name) or 0) <= _ADDON
         or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
@@ -235,16 +228,9 @@ def put_site_queue(settings: BaseSettings) -> None:
 
 
 def _is_scrapys_job(settings: BaseSettings) -> bool:
-    """Return whether Scrapy's own scheduler began the job in JOBDIR.
-
-    With a filter or queue of the project, it also stores the jobs of the add-on.
-    """
-    if not settings["JOBDIR"] or settings.get("MANDELBOT_JOB") not in _DURABLE:
-        return False
+    """Return whether Scrapy's own scheduler began the job in JOBDIR."""
     folder = Path(settings["JOBDIR"])
-    if not (folder / "requests.queue").exists() or (folder / JOB_FILE).exists():
-        return False
-    return are_scrapys_queues(settings)
+    return (folder / "requests.queue").exists() and not (folder / JOB_FILE).exists()
 
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
@@ -253,6 +239,14 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
         logger.warning(
             "JOBDIR has Scrapy's format and does not survive a crash, because the"
             " project sets a custom DUPEFILTER_CLASS or disk queue."
+        )
+        return
+    # Scrapy unpickles what it stored.
+    if _is_scrapys_job(settings) and read_setting(settings, "job_pickles"):
+        logger.warning(
+            "%s holds a job in Scrapy's format: it is continued in that format, which"
+            " does not survive a crash. A new JOBDIR does.",
+            settings["JOBDIR"],
         )
         return
     _set(settings, "SCHEDULER", "scrapy_mandelbot.JobScheduler", _ADDON)

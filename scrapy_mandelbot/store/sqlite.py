@@ -86,7 +86,8 @@ _PUT_TURN = (
     "INSERT INTO turns (site, due, taken_by) VALUES (?, ?, ?) ON CONFLICT (site)"
     " DO UPDATE SET due = excluded.due, taken_by = excluded.taken_by,"
     " wanted_by = nullif(wanted_by, excluded.taken_by)"
-    " WHERE turns.due < excluded.due OR turns.due > excluded.due + ?"
+    " WHERE turns.taken_by = excluded.taken_by OR turns.due < excluded.due"
+    " OR turns.due > excluded.due + ?"
 )
 _WRITES = {
     "copy": (

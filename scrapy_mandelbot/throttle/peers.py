@@ -28,6 +28,7 @@ GIVES_WAY = 1.0
 """Seconds for which a crawl lets another one send the first request."""
 _LOOK_AFTER = 0.25  # seconds, for what other processes have written
 _PROBES_FOR = 5.0  # seconds for which others wait for a probe
+_HELD_FOR = 15.0  # seconds for which others wait for the answer of a turn, at most
 _CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 
 
@@ -125,7 +126,7 @@ class Peers:
         for other in self._others():
             other.hear_pause(key, pause)
 
-    def put_turn(self, name: str, due: float) -> float:
+    def put_turn(self, name: str, due: float, *, is_held: bool = False) -> float:
         """Store and publish when the next turn of a site is.
 
         Returns:
@@ -133,7 +134,7 @@ class Peers:
             for it.
         """
         self._turns.put(name, due, 1)
-        is_wanted = self.store.put_turn(name, due)
+        is_wanted = not is_held and self.store.put_turn(name, due)
         if any([other.hear_turn(name, due) for other in self._others()]):
             return due + GIVES_WAY / 10  # they know at once
         if not is_wanted:
@@ -196,8 +197,11 @@ class Peers:
     def claim_turn(self, site: Site) -> float:
         """Take the turn of a site; return until when another crawl has it, or 0."""
         now = self._now()
-        due = site.pacer.due_after(now)
-        return self.store.claim_turn(site.name, due, due - now + _CLOCKS_DIFFER)
+        delay = site.pacer.due_after(now) - now
+        held_for = max(delay, _HELD_FOR)
+        longest_wait = held_for + _CLOCKS_DIFFER
+        taken = self.store.claim_turn(site.name, now + held_for, longest_wait)
+        return min(taken, now + max(_LOOK_AFTER, delay / 4))  # it may end sooner
 
     def note_probe(self, name: str) -> None:
         """Let the others wait for what comes of the probe that this crawl sends."""

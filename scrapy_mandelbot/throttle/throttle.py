@@ -307,7 +307,7 @@ class Throttle:
         self._count_wait(site)
         if site.pacer.is_on:
             site.tally.left(now)
-            self._keep_turn(site, now)
+            self._keep_turn(site, now, is_held=True)
         if site.pause.probe is flight:
             self.peers.note_probe(site.name)
 
@@ -419,14 +419,14 @@ class Throttle:
 
     # Paces.
 
-    def _keep_turn(self, site: Site, now: float) -> None:
+    def _keep_turn(self, site: Site, now: float, *, is_held: bool = False) -> None:
         """Store when the next turn of a site is, for other crawls and the next run."""
         due = site.pacer.due_after(now)
         if due <= now:
             return
         if self.shared_limits:
             self.shared_limits.turn_taken(site, now)
-        own = self.peers.put_turn(site.name, due)
+        own = self.peers.put_turn(site.name, due, is_held=is_held)
         if own > due:
             site.pacer.postpone(own)
 

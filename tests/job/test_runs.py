@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 from types import SimpleNamespace
 
 import pytest
 import scrapy
 from engine_slot import EngineSlot
-from queuelib import LifoDiskQueue
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import PythonItemExporter
@@ -540,36 +538,19 @@ class Trap:
 
 
 @pytest.mark.parametrize("pickles", [True, False])
-@pytest.mark.parametrize("where", ["file", "job", "queue", "class"])
+@pytest.mark.parametrize("where", ["file", "job"])
 def test_no_pickle_that_runs_code_is_read_where_none_may(run, tmp_path, where, pickles):
-    """Of ``spider.state``, Scrapy's or the job's, or of a queue of Scrapy's; with them
-    it runs.
-    """
+    """Of ``spider.state``, Scrapy's or the job's; with them it runs."""
     folder, told = tmp_path / "job", {"MANDELBOT_JOB_OPTIONS": {"pickle": pickles}}
     first = run(**told)
     if where == "job":
         first.job.put("spider.state", pickle.dumps({"pages": Trap(tmp_path / "ran")}))
     first.job.saves.now()
     first.die()
-    trap = {"url": PAGE, "meta": {"x": Trap(tmp_path / "ran")}}
     if where == "file":
         (folder / "spider.state").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
-    if where == "class":
-        trap = {"url": PAGE, "_class": "job_that_is_imported.Request"}
-        (tmp_path / "job_that_is_imported.py").write_text(
-            f"import os; os.mkdir({str(tmp_path / 'ran')!r})"
-        )
-        sys.path.insert(0, str(tmp_path))
-    if where in {"queue", "class"}:
-        (folder / "requests.queue").mkdir()
-        queue = LifoDiskQueue(str(folder / "requests.queue" / "0"))
-        queue.push(pickle.dumps(trap))
-        queue.close()
     second = run(**told)
     second.send(signals.spider_opened)
-    if where == "class":
-        sys.path.remove(str(tmp_path))
-        sys.modules.pop("job_that_is_imported", None)
     assert (tmp_path / "ran").exists() == pickles
 
 
