@@ -52,8 +52,8 @@ class Tally:
     Class attributes hold the initial values, so a quiet site takes little memory.
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = ()
-    """What is known of each field, in the order of the JSON."""
+    FIELDS: ClassVar[Mapping[str, Field]] = {}
+    """What is known of each field, by its name, in the order of the JSON."""
     LOST = frozenset(
         {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
     )
@@ -118,9 +118,7 @@ class Tally:
         else:
             self.others += 1
 
-    def add(self, other: Tally) -> None:
-        """Add the counts of another tally."""
-        add_fields(self, other)
+    add = add_fields
 
     def left(self, now: float) -> None:
         """Note that a request leaves for a site with a pace, or ends without one."""
