@@ -45,7 +45,7 @@ from simulated_queue import (
     QueueOfNames,
     SiteAndQueue,
 )
-from simulated_scenarios import SCENARIOS, SILENCE, Scenario
+from simulated_scenarios import FAILURE, SCENARIOS, SILENCE, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -254,6 +254,9 @@ class Crawl:
                     result.last_good = self.now
                     result.refused_by_then = result.refused
                 self.law.answered(flight, url, self.now)
+            elif answer == FAILURE:
+                result.refused += 1
+                self.law.failed(flight, url, self.now)
             else:
                 result.refused += 1
                 self.law.refused(flight, url, self.now, answer or None)
@@ -309,6 +312,10 @@ class Stock:
             self.crawl.fail(url)
         else:
             self.crawl.queue.append(url)
+
+    def failed(self, told: Any, url: str, now: float) -> None:
+        """Note a failure, which costs a retry, too."""
+        Stock.refused(self, told, url, now, None)
 
     def timed_out(self, flight: Any, url: str) -> None:
         """Note that there was no answer, which costs a retry, too."""

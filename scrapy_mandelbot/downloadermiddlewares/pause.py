@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot import Failure
 from mandelbot.answers import (
     GOES_BACK,
     NOTHING,
@@ -146,6 +147,11 @@ class PauseMiddleware:
             return
         if not _OF_QUOTAS.isdisjoint(response.headers):
             note_quota(self._crawl, flight, response)
+        if meaning.kind is Kind.FAILED and flight.site.well_url:
+            reason = f"{response.status} for {request}"
+            if self._throttle.pauses.failed(flight, reason, response.status):
+                flight.meaning = GOES_BACK
+            return
         is_page = meaning.kind is Kind.PAGE and request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
@@ -164,6 +170,12 @@ class PauseMiddleware:
             meaning = NOTHING
             if status >= HTTPStatus.BAD_REQUEST:
                 meaning = ResponseMeaning(Kind.ERROR)
+        elif (
+            meaning.kind is Kind.ERROR
+            and status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            and self._statuses
+        ):
+            meaning = meaning._replace(kind=Kind.FAILED)
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -333,23 +345,28 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
+            site = flight.site
+            reason = f"{failure.value} for {request}"
             # After a proxy's failure, the project's components retry by another proxy.
             by_proxy = bool(request.meta.get("proxy"))
-            is_down = False
-            if failure.is_outage and not by_proxy:
+            is_down = failure.concerns_site and site.pause.probe is flight
+            goes_back = False
+            if by_proxy:
+                is_down = False
+            elif failure.is_outage:
                 throttle.in_flight.unresponsive.fail(flight, failure)
-                page = throttle.in_flight.fingerprint_of(flight)
-                is_certain = failure.is_certain
-                is_down = flight.site.is_silent(
-                    flight, page, throttle.now(), is_certain=is_certain
-                )
-                if throttle.pauses.network_failed(flight.site):
+                is_down = throttle.pauses.network_failed(site)
+                if failure.is_certain and site.has_answered:
                     is_down = True
-            is_reported = failure.concerns_site and flight.site.pause.probe is flight
-            if not is_down and (by_proxy or not is_reported):
+                if not is_down:
+                    goes_back = throttle.pauses.failed(
+                        flight, reason, is_lost=failure is Failure.LOST
+                    )
+            if is_down:
+                throttle.pauses.refused(flight, reason)
+            elif not goes_back:
                 throttle.release(flight)
                 return None
-            throttle.pauses.refused(flight, f"{failure.value} for {request}")
             if flight.is_refused_alone and self._is_left(flight):
                 return throttle.leave_to_next_run(flight, failure.value)
             # Enough tries: RetryMiddleware decides now.

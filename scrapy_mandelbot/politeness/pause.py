@@ -79,6 +79,8 @@ class PauseEffect(Enum):
     SECTION = "section"
     """The pause of a section began, is longer, or is over: its pages alone are refused.
     """
+    DOUBTED = "doubted"
+    """Several pages failed: it is asked whether the site is out. Nothing is paused."""
 
 
 class Fact(Enum):
@@ -220,6 +222,11 @@ class Pause:
     def is_passable(self) -> bool:
         """Whether requests are sent, be it at the rate of a recovery."""
         return self.state in _PASSABLE
+
+    @property
+    def is_recovering(self) -> bool:
+        """Return whether requests are sent at a rate that grows."""
+        return self.state is PauseState.RECOVERING
 
     @property
     def is_given_up(self) -> bool:

@@ -139,6 +139,9 @@ def look_for_probe(
     Then no request is the probe.
     """
     taken: list[Any] = []
+    # What failed may be the pages: one that was well says more than one of the queue.
+    if site.faults.doubted and check(site):
+        return None, taken
     while len(taken) < MOST_LOOKED_THROUGH:
         some = take(most)
         if not some:

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
-from scrapy_mandelbot.politeness.faults import Faults
+from scrapy_mandelbot.politeness.faults import MOST_FORGIVEN, Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
-_MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 # each new one takes 216 bytes, a crawl holds many sites
 _NONE: frozenset[Any] = frozenset()
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -77,7 +76,6 @@ class Site:
         "_held_since",
         "_policy",
         "_recent",
-        "_unanswered",
         "concurrency",
         "dead_until",
         "faults",
@@ -139,7 +137,6 @@ class Site:
         """Whether any request was refused lately: what it answers is looked at."""
         self._recent: deque[float] | None = None
         self._good_at = -1
-        self._unanswered: set[bytes] | None = None
         self._bot_blocks: BotBlockDetector | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
@@ -370,7 +367,6 @@ class Site:
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)
-        self._unanswered = None
         if not self.has_refused:
             return None
         self._note_served(flight, now)
@@ -384,7 +380,9 @@ class Site:
         effect = self.pause.answered(flight, now)
         if effect is None and (ended or suspects):
             effect = PauseEffect.SECTION
-        if self.pause.is_faded(now) and not self.faults.aside:  # well for long
+        is_faded = self.pause.is_faded(now) and not self.faults.aside  # well for long
+        # What is known of pages that fail is kept, where the site was never paused.
+        if is_faded and (self.pause.backoff.resumed_at > -inf or not self.faults.urls):
             self.pause = Pause.NONE
             self.faults = Faults.NONE
             self.has_refused = False
@@ -418,6 +416,8 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
+        if has_begun:
+            faults.was_site()
         if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
@@ -481,25 +481,62 @@ class Site:
             return False
         return section.pause.final_attempts > 0
 
-    def is_silent(
-        self, flight: Flight[Any], fingerprint: bytes, now: float, *, is_certain: bool
-    ) -> bool:
-        """Return whether a request without an answer means that the site is down.
+    def failed(
+        self,
+        flight: Flight[Any],
+        fingerprint: bytes,
+        refusal: Refusal,
+        *,
+        is_check: bool = False,
+        is_lost: bool = False,
+    ) -> tuple[bool, PauseEffect | None]:
+        """Note a failure that may be the page's or the site's: see `faults`.
 
-        Not one that never answered in this run, and not for a single URL: such requests
-        are RetryMiddleware's, as always.
-
-        `is_certain`: whether no server listens there, so that one request is proof
-        enough.
+        `is_check`: of a page that was answered well before. `is_lost`: the connection
+        was closed. Returns whether the request is sent again without a retry being
+        counted, and the effect on the pause.
         """
-        if self.held_until > now or self._is_shut_for(flight):
-            return True
-        if not self.has_answered:
-            return False
-        self._unanswered = self._unanswered or set()
-        if len(self._unanswered) < _MOST_UNANSWERED:
-            self._unanswered.add(fingerprint)
-        return is_certain or len(self._unanswered) > 1
+        is_shut = self.held_until > refusal.now or self._is_shut_for(flight)
+        if not (self.has_answered or is_shut):
+            return False, None  # nothing is known of the site
+        section = self.faults.of(flight.request)
+        if section is not None and section.is_probed_by(flight):
+            return True, self.refused(flight, fingerprint, refusal)
+        faults = self._own_faults()
+        if self.pause.probe is flight:
+            return True, self.is_out(flight, refusal)
+        if is_check:
+            is_proof = not is_shut and faults.check_failed()
+            return True, self.is_out(flight, refusal) if is_proof else None
+        one = faults.failed(flight, fingerprint)
+        is_late = flight.sent_at < self.pause.opened_at
+        if (is_shut or is_late) and one.times <= MOST_FORGIVEN:
+            return True, None
+        if not refusal.is_outage and faults.may_be_load(is_lost=is_lost):
+            faults.doubted_at_once = flight.at_once
+            return True, self.is_out(flight, refusal)
+        one.spent += 1
+        if self.pause.is_recovering and faults.are_pages:
+            self.pause.reset()  # it was paused in vain: nothing is to recover from
+            self.recheck()
+            return False, PauseEffect.RECOVERED
+        if faults.are_many_in_doubt and self.has_answered and not is_shut:
+            faults.doubted_at_once = flight.at_once
+            return False, PauseEffect.DOUBTED
+        return False, None
+
+    def is_out(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
+        """Note that the site is out: a probe failed, or there is none to be had."""
+        recent = self._recent or ()
+        pause = self._own_pause()
+        effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
+        if effect is PauseEffect.PAUSED:
+            self.faults.was_site()
+            flight.at_once = self.faults.doubted_at_once
+            if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+                self._note_refused(flight, begins_pause=True)
+        self.recheck()
+        return effect
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
         """Return when a refused request may be sent again, and whether it is alone.

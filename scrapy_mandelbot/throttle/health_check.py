@@ -96,13 +96,16 @@ class HealthCheck:
         return request
 
     async def _request(self, site: Site, request: Request) -> None:
-        before = repr(site)
+        before = repr(site), site.ticks
         try:
             await self._crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
             logger.debug("Health check %s failed: %s", request, error)
         finally:
             self._sites.discard(site)
-            if repr(site) == before:  # it never got there: some component keeps it
+            if (
+                repr(site),
+                site.ticks,
+            ) == before:  # it never got there: some component keeps it
                 site.well_url = ""
             self._done(site)

@@ -14,6 +14,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.network import Network
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.throttle.health_check import HealthCheck
     from scrapy_mandelbot.throttle.in_flight import InFlight
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
     from scrapy_mandelbot.throttle.site_map import Sites
@@ -73,6 +75,8 @@ class Pauses:
         self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self.health_check: HealthCheck
+        """Asks sites of which several pages failed whether they are out."""
         self.shared_limits: SharedLimits | None = None
         """Of sites that share pauses; None: none do."""
         self.total_ends_at = inf
@@ -173,6 +177,61 @@ class Pauses:
         self._sites.note_trouble(site)
         if effect is None:
             return
+        self._changed(effect, flight, reason, level)
+
+    def failed(
+        self,
+        flight: Flight[Site],
+        reason: str,
+        status: int = 0,
+        *,
+        is_lost: bool = False,
+    ) -> bool:
+        """Note a failure that may be the page's or the site's.
+
+        `status`: of the answer; 0: there is none. `is_lost`: the connection was closed
+        unanswered. Returns whether the request is sent
+        again without a retry being counted.
+        """
+        site = flight.site
+        now = self._now()
+        if status:
+            if self._network.silent:
+                self.network_answers(flight.sent_at)
+            if site.is_timed:
+                site.tally.left(now)
+        jitter = self._random.random()
+        refusal = Refusal(now, reason, jitter=jitter, is_outage=status > 0)
+        if flight.at_once:
+            now_at_once = self._in_flight.in_slot(flight.slot)
+            flight.at_once = max(flight.at_once, now_at_once)
+        fingerprint = self._in_flight.fingerprint_of(flight)
+        is_check = ASKS_AGAIN in flight.request.meta
+        goes_back, effect = site.failed(
+            flight, fingerprint, refusal, is_check=is_check, is_lost=is_lost
+        )
+        self._sites.note_trouble(site)
+        if goes_back:
+            kind = str(status or "no answer")
+            self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
+        else:
+            tries = site.faults.given_back.pop(fingerprint, 0)
+            meta = flight.request.meta
+            if tries and "retry_times" in meta:
+                meta["retry_times"] = max(0, meta["retry_times"] - tries)
+        if effect is PauseEffect.DOUBTED:
+            check = self.health_check
+            if site in check or check.request(site):
+                return goes_back
+            effect = site.is_out(flight, refusal)
+        if effect is not None:
+            self._changed(effect, flight, reason, None)
+        return goes_back
+
+    def _changed(
+        self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None
+    ) -> None:
+        site = flight.site
         if effect is PauseEffect.PAUSED:
             self._in_flight.evict(site)
         self._report(effect, flight, reason, level)

@@ -110,6 +110,7 @@ class Throttle:
             total=config.pause_total,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
+        self.pauses.health_check = self.health_check
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:

@@ -32,6 +32,7 @@ def site():
         is_suspect=lambda one, _well: "/sick/" in one.url,
         times=lambda path: path == "/old",
         urls={},
+        doubted={},
     )
     return SimpleNamespace(
         has_refused=True, pause=pause, faults=faults, well_url="https://example.com/"

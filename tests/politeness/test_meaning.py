@@ -131,7 +131,7 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         [(OTHER_ERRORS, [WITH_TIME, USED_UP])],
     ),
     "502, 504, 520 and other 5xx, without a time": (
-        "the server, or the one behind it, failed",
+        "the page failed, or the server behind it is out",
         Kind.ERROR,
         [(set(range(500, 600)) - {*PAUSE_STATUSES}, [PLAIN])],
     ),
@@ -187,7 +187,8 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
 }
 """Of each answer in the docs: what they say it means, and what its responses mean."""
 NO_RESPONSE = {
-    "connections refused, reset or timed out by a site that has answered before",
+    "connections refused by a site that has answered before",
+    "connections reset or timed out by a site that has answered before",
     "the same from a host that has never answered",
     "503 to several names of one server",
     "robots.txt forbids it",

@@ -30,6 +30,8 @@ class Kind(Enum):
     """A bare 403; many refuse robots."""
     MISSING = "missing"
     ERROR = "error"
+    FAILED = "failed"
+    """The page failed, or its site: an error that is tried again, without a time."""
 
 
 class ResponseMeaning(NamedTuple):
