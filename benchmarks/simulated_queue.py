@@ -194,7 +194,7 @@ class SiteAndQueue:
         site = self.site
         if flight.is_refused_alone or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
-            site.faults.forget(page)
+            site.forget(page)
         else:
             self._put_back(url, is_new=True)
         self._look_later(now)
@@ -226,7 +226,7 @@ class SiteAndQueue:
             else:
                 self._put_back(url, is_new=True)
         else:
-            tries = self._tries.get(url, 0) + 1 - site.faults.given_back.pop(page, 0)
+            tries = self._tries.get(url, 0) + 1 - site.failures.take_owed(page)
             self._tries[url] = tries
             if tries > 2:
                 self.crawl.fail(url)

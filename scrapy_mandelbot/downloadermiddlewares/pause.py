@@ -488,7 +488,7 @@ def _would_retry(
         return False
     fingerprint = crawler.request_fingerprinter.fingerprint(request)
     most = request.meta.get("max_retry_times", retry.max_retry_times)
-    return bool(flight.site.faults.times(fingerprint) <= most)
+    return bool(flight.site.times(fingerprint) <= most)
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:

@@ -1,4 +1,4 @@
-"""Which parts of a site refuse or fail while the rest is well: sections, single pages.
+"""Which parts of a site refuse while the rest is well: sections, and single pages.
 
 A section is the URLs under one path, down to a ``/`` or a ``?``. It is set aside when
 several of its pages were refused one after the other, none was answered well since, and
@@ -8,15 +8,6 @@ the outermost one counts.
 
 A page is set aside when it is refused again while others, sent later than its first
 refusal, were answered well. The first refusal of a page is always the site's business.
-
-A *failure* is no refusal: no answer, or an error of the server that names no time. It
-may be the page's or the site's. While a site is out, nothing of it is answered well. So
-a good answer to what was sent after a failure says that the page failed: from then on
-it is known to, and proves nothing more. As long as there is none, the failure is in
-doubt. Several pages in doubt have a page asked for that was answered well before: if it
-fails, too, the site is out. Each time it was the pages, twice as many have to fail
-before it is asked again. All the while nothing is held back, and what fails is
-RetryMiddleware's; the tries that were spent while the site was out are given back.
 """
 
 from __future__ import annotations
@@ -47,12 +38,6 @@ _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
 _COUNTED = 16  # refused pages of a section; so many prove it
-_IN_DOUBT = 2  # pages that have to fail, at first
-_MOST_IN_DOUBT = 64
-_NEVER = -1
-_FORGIVEN = -2  # it failed with its site
-_MENDED = 3  # pages that failed, and were answered well when they were sent again
-MOST_FORGIVEN = 6  # failures of a page in a row, the tries of which are given back
 
 
 def sections_of(url: str, method: str = "GET") -> Iterator[str]:
@@ -134,15 +119,7 @@ class Section:
 class RefusedUrl:
     """A request that was refused."""
 
-    __slots__ = (
-        "failed_at",
-        "first_sent",
-        "is_alone",
-        "last_sent",
-        "may_go_at",
-        "spent",
-        "times",
-    )
+    __slots__ = ("first_sent", "is_alone", "last_sent", "may_go_at", "times")
 
     def __init__(self, first_sent: int) -> None:
         self.first_sent = first_sent
@@ -154,12 +131,6 @@ class RefusedUrl:
         """Whether the page is to blame."""
         self.may_go_at = 0.0
         """When it may go again, if it was refused more than once; 0: at once."""
-        self.failed_at = _NEVER
-        """When that was sent which failed first, in ticks; less than 0: it never did by
-        itself.
-        """
-        self.spent = 0
-        """The tries of RetryMiddleware that its failures have cost, while in doubt."""
 
 
 class Faults:
@@ -169,21 +140,11 @@ class Faults:
     """
 
     __slots__ = (
-        "_again",
-        "_checks",
-        "_failed",
         "_good",
-        "_in_a_row",
-        "_mended",
-        "_needed",
         "_policy",
         "_refused",
         "_sections",
-        "_was_site",
         "aside",
-        "doubted",
-        "doubted_at_once",
-        "given_back",
         "good_at",
         "urls",
     )
@@ -199,19 +160,6 @@ class Faults:
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self.aside: dict[str, Section] = {}
         """The sections that are set aside, by path."""
-        self.doubted: dict[bytes, RefusedUrl] = {}
-        """Those that failed, if nothing was answered well that was sent after that."""
-        self.doubted_at_once = 0
-        """How many requests were in flight when so many were in doubt."""
-        self.given_back: dict[bytes, int] = {}
-        """Tries that were spent while the site was out, until they are given back."""
-        self._needed = _IN_DOUBT
-        self._was_site = False
-        self._in_a_row: set[bytes] = set()
-        self._checks = 0
-        self._failed = 0
-        self._mended = 0
-        self._again = 0
         self._good = good
         self._refused = 0
         self.good_at = -1
@@ -299,12 +247,7 @@ class Faults:
     ) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
         self._good += 1
-        self._in_a_row.clear()
-        one = self.urls.pop(fingerprint, None)
-        if one is not None and one.failed_at != _NEVER:
-            self._mended += 1
-        if self.doubted:
-            self._clear(flight.tick, fingerprint)
+        self.urls.pop(fingerprint, None)
         ended = []
         for path in paths_around(flight.request.url, flight.request.method):
             section = self._sections.get(path)
@@ -396,87 +339,6 @@ class Faults:
             return False
         return self._share ** (one.times - 1) <= BY_CHANCE
 
-    # Failures.
-
-    def failed(self, flight: Flight[Any], fingerprint: bytes) -> RefusedUrl:
-        """Note a failure. Returns what is known of its URL."""
-        before = self.urls.get(fingerprint)
-        if before is not None and before.last_sent < self.good_at:
-            self._again += 1
-        one = self._note(fingerprint, flight.tick)
-        if one.failed_at < 0:
-            one.failed_at = flight.tick
-        self.doubted[fingerprint] = one
-        if len(self._in_a_row) < _IN_DOUBT:
-            self._in_a_row.add(fingerprint)
-        flight.is_refused_alone = False
-        flight.not_before = 0.0
-        return one
-
-    @property
-    def are_many_in_doubt(self) -> bool:
-        """Return whether so many pages failed that the site may be out."""
-        doubted = self.doubted.values()
-        in_doubt = sum(one.failed_at > self.good_at for one in doubted)
-        return in_doubt >= self._needed
-
-    def may_be_load(self, *, is_lost: bool) -> bool:
-        """Return whether the site may bear no more requests at once.
-
-        So it is where pages that failed were often answered well the next time. Lost
-        connections are taken for that until the pages fail again. Two pages, with none
-        answered well between them.
-        """
-        if len(self._in_a_row) < _IN_DOUBT or 2 * self._mended < self._again:
-            return False
-        return is_lost or self._mended >= _MENDED
-
-    @property
-    def are_pages(self) -> bool:
-        """Return whether pages fail again, and nothing was ever refused."""
-        return 2 * self._mended < self._again and not self._refused
-
-    def check_failed(self) -> bool:
-        """Note that a page failed that was well; return whether it was no chance."""
-        self._checks += 1
-        share: float = self._failed / (self._good + self._failed + 1)
-        return share**self._checks <= BY_CHANCE
-
-    def was_site(self) -> None:
-        """Give the tries back that failed pages have spent: their site is out.
-
-        Not the first one's: it may be why.
-        """
-        self._was_site = True
-        for number, (fingerprint, one) in enumerate(self.doubted.items()):
-            one.is_alone = not number or one.times > MOST_FORGIVEN
-            if one.spent and not one.is_alone:
-                self.given_back[fingerprint] = one.spent
-            one.spent = 0
-
-    def _clear(self, tick: int, fingerprint: bytes) -> None:
-        """Note a good answer to what was sent then: what failed before is to blame."""
-        were_many = self.are_many_in_doubt
-        self.doubted.pop(fingerprint, None)
-        self.given_back.pop(fingerprint, None)
-        for page, one in list(self.doubted.items()):
-            if one.last_sent < tick:
-                del self.doubted[page]
-                one.spent = 0
-                if not self._was_site:
-                    self._failed += 1
-                elif not one.is_alone:
-                    one.failed_at = _FORGIVEN
-        self.good_at = max(self.good_at, tick)
-        if self.are_many_in_doubt:
-            return
-        self._checks = 0
-        if self._was_site:
-            self._needed = _IN_DOUBT
-            self._was_site = False
-        elif were_many:  # it was asked in vain
-            self._needed = min(2 * self._needed, _MOST_IN_DOUBT)
-
     def probe_refused(
         self, flight: Flight[Any], refusal: Refusal
     ) -> PauseEffect | None:
@@ -501,7 +363,6 @@ class Faults:
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""
         self.urls.pop(fingerprint, None)
-        self.doubted.pop(fingerprint, None)
 
     @property
     def _share(self) -> float:
@@ -514,7 +375,7 @@ class Faults:
             one = RefusedUrl(tick)
             self.urls[fingerprint] = one
             if len(self.urls) > MOST_REFUSED_URLS:
-                self.doubted.pop(self.urls.popitem(last=False)[0], None)
+                self.urls.popitem(last=False)
         one.times += 1
         one.last_sent = tick
         return one

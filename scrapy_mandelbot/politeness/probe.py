@@ -89,7 +89,8 @@ def refused_least(
     is_slow = rate_control is not None and rate_control.mode is Mode.SLOW
 
     def rank(number: int) -> tuple[int, int]:
-        one = site.faults.urls.get(fingerprint_of(requests[number]))
+        fingerprint = fingerprint_of(requests[number])
+        one = site.faults.urls.get(fingerprint) or site.failures.pages.get(fingerprint)
         if one is None:
             return 0, -1
         if is_slow:
@@ -121,7 +122,7 @@ def choose_probe(
         request = requests[number]
         if request.method not in SAFE_METHODS or faults.is_suspect(request, well):
             continue
-        if not faults.times(fingerprint_of(request)):
+        if not site.times(fingerprint_of(request)):
             return number
     return None
 
@@ -140,7 +141,7 @@ def look_for_probe(
     """
     taken: list[Any] = []
     # What failed may be the pages: one that was well says more than one of the queue.
-    if site.faults.doubted and check(site):
+    if site.failures.doubted and check(site):
         return None, taken
     while len(taken) < MOST_LOOKED_THROUGH:
         some = take(most)

@@ -26,8 +26,8 @@ which releases each reservation once. ``Throttle.scouted`` settles ``RULES`` ear
 the scout continues with its own page. If a release lets others go, ``Throttle.update``
 wakes them.
 
-``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
-written to. Every method that changes a site ends in ``recheck()``, which alone sets
+``pause``, ``faults`` and ``failures`` are shared empty objects until the first refusal
+or failure, and are never written to. Every method that changes a site ends in ``recheck()``, which alone sets
 ``is_plain``: nothing holds requests back.
 """
 
@@ -40,7 +40,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
-from scrapy_mandelbot.politeness.faults import MOST_FORGIVEN, Faults
+from scrapy_mandelbot.politeness.failures import MOST_FORGIVEN, Failures
+from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
@@ -78,6 +79,7 @@ class Site:
         "_recent",
         "concurrency",
         "dead_until",
+        "failures",
         "faults",
         "has_answered",
         "has_refused",
@@ -129,6 +131,8 @@ class Site:
         """Its suspect sections and pages; shared by all sites until
         :meth:`_own_faults`.
         """
+        self.failures = Failures.NONE
+        """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
         self.concurrency = ConcurrencyLimit.NONE
         """How many requests it bears at once; shared by all sites of few answers."""
         self.has_answered = False
@@ -256,7 +260,7 @@ class Site:
             if section.is_over():
                 return True
             final_attempts = final_attempts or section.pause.final_attempts
-        return final_attempts > 0 and self.faults.times(fingerprint) > 1
+        return final_attempts > 0 and self.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -370,6 +374,8 @@ class Site:
         if not self.has_refused:
             return None
         self._note_served(flight, now)
+        if self.failures is not Failures.NONE:
+            self.failures.answered(fingerprint, flight.tick)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
@@ -380,14 +386,19 @@ class Site:
         effect = self.pause.answered(flight, now)
         if effect is None and (ended or suspects):
             effect = PauseEffect.SECTION
-        is_faded = self.pause.is_faded(now) and not self.faults.aside  # well for long
-        # What is known of pages that fail is kept, where the site was never paused.
-        if is_faded and (self.pause.backoff.resumed_at > -inf or not self.faults.urls):
+        if self._is_well_for_long(now):
             self.pause = Pause.NONE
             self.faults = Faults.NONE
+            self.failures = Failures.NONE
             self.has_refused = False
         self.recheck()
         return effect
+
+    def _is_well_for_long(self, now: float) -> bool:
+        """Return whether nothing would be lost by forgetting its refusals, failures."""
+        if self.faults.aside or not self.pause.is_faded(now):
+            return False
+        return self.failures.is_faded(now)
 
     def refused(
         self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
@@ -416,8 +427,8 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
-        if has_begun:
-            faults.was_site()
+        if has_begun and self.failures is not Failures.NONE:
+            self.failures.site_is_out()
         if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
@@ -490,7 +501,7 @@ class Site:
         is_check: bool = False,
         is_lost: bool = False,
     ) -> tuple[bool, PauseEffect | None]:
-        """Note a failure that may be the page's or the site's: see `faults`.
+        """Note a failure, which may be the page's or the site's: see `failures.py`.
 
         `is_check`: of a page that was answered well before. `is_lost`: the connection
         was closed. Returns whether the request is sent again without a retry being
@@ -502,41 +513,72 @@ class Site:
         section = self.faults.of(flight.request)
         if section is not None and section.is_probed_by(flight):
             return True, self.refused(flight, fingerprint, refusal)
-        faults = self._own_faults()
+        failures = self._own_failures()
         if self.pause.probe is flight:
-            return True, self.is_out(flight, refusal)
+            return True, self._probe_failed(flight, fingerprint, refusal)
         if is_check:
-            is_proof = not is_shut and faults.check_failed()
+            is_proof = not is_shut and failures.check_failed()
             return True, self.is_out(flight, refusal) if is_proof else None
-        one = faults.failed(flight, fingerprint)
+        page = failures.failed(fingerprint, flight.tick, refusal.now)
         is_late = flight.sent_at < self.pause.opened_at
-        if (is_shut or is_late) and one.times <= MOST_FORGIVEN:
+        if (is_shut or is_late) and page.times <= MOST_FORGIVEN:
             return True, None
-        if not refusal.is_outage and faults.may_be_load(is_lost=is_lost):
-            faults.doubted_at_once = flight.at_once
+        if not refusal.is_outage and failures.may_be_load(is_lost=is_lost):
+            failures.doubted_at_once = flight.at_once
             return True, self.is_out(flight, refusal)
-        one.spent += 1
-        if self.pause.is_recovering and faults.are_pages:
+        page.spent += 1
+        if is_shut:
+            return False, None
+        return False, self._page_failed(flight)
+
+    def _page_failed(self, flight: Flight[Any]) -> PauseEffect | None:
+        """Return what follows from a failure that is RetryMiddleware's."""
+        failures = self.failures
+        was_refused = bool(self.faults.urls)
+        if self.pause.is_recovering and failures.are_pages and not was_refused:
             self.pause.reset()  # it was paused in vain: nothing is to recover from
             self.recheck()
-            return False, PauseEffect.RECOVERED
-        if faults.are_many_in_doubt and self.has_answered and not is_shut:
-            faults.doubted_at_once = flight.at_once
-            return False, PauseEffect.DOUBTED
-        return False, None
+            return PauseEffect.RECOVERED
+        if self.has_answered and failures.are_many_in_doubt:
+            failures.doubted_at_once = flight.at_once
+            return PauseEffect.DOUBTED
+        return None
+
+    def _probe_failed(
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
+    ) -> PauseEffect | None:
+        """Note that the probe of the site's pause failed."""
+        is_final = self.pause.final_attempts > 0
+        effect = self.is_out(flight, refusal)
+        if is_final:
+            page = self.failures.failed(fingerprint, flight.tick, refusal.now)
+            page.times += 1  # it is not sent again
+        return effect
 
     def is_out(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
-        """Note that the site is out: a probe failed, or there is none to be had."""
+        """Note that the site is out: a page failed that was well, or none can be asked.
+
+        Returns the effect on its pause.
+        """
         recent = self._recent or ()
         pause = self._own_pause()
         effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
         if effect is PauseEffect.PAUSED:
-            self.faults.was_site()
-            flight.at_once = self.faults.doubted_at_once
+            self.failures.site_is_out()
+            flight.at_once = self.failures.doubted_at_once
             if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
                 self._note_refused(flight, begins_pause=True)
         self.recheck()
         return effect
+
+    def times(self, fingerprint: bytes) -> int:
+        """Return how often a page was refused, or failed, since its last good answer."""
+        return self.faults.times(fingerprint) + self.failures.times(fingerprint)
+
+    def forget(self, fingerprint: bytes) -> None:
+        """Forget how often a page was refused, or failed: it is tried no more."""
+        self.faults.forget(fingerprint)
+        self.failures.forget(fingerprint)
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
         """Return when a refused request may be sent again, and whether it is alone.
@@ -545,8 +587,12 @@ class Site:
         alone is refused has a time of its own; one that was refused with its site lets
         others go first, for as long as a first pause takes.
         """
+        if self.pause.is_given_up:
+            return 0.0, False
         url = self.faults.urls.get(fingerprint)
-        if url is None or self.pause.is_given_up:
+        if url is None:
+            if fingerprint in self.failures.pages:
+                return self.pause.others_go_until, False
             return 0.0, False
         if url.is_alone:
             return url.may_go_at, True
@@ -610,6 +656,7 @@ class Site:
         self.dead_until = inf
         self.pause.reset()
         self.faults = Faults.NONE
+        self.failures = Failures.NONE
         self.has_refused = False
         self.recheck()
 
@@ -669,6 +716,12 @@ class Site:
             self.faults.good_at = self._good_at
             self.has_refused = True
         return self.faults
+
+    def _own_failures(self) -> Failures:
+        if self.failures is Failures.NONE:
+            self._own_faults()  # its answers are looked at
+            self.failures = Failures(len(self._recent or ()), self._good_at)
+        return self.failures
 
     def recheck(self) -> None:
         """Decide anew whether anything holds its requests back: a part has changed."""

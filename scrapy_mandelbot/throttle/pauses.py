@@ -215,7 +215,7 @@ class Pauses:
             kind = str(status or "no answer")
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
-            tries = site.faults.given_back.pop(fingerprint, 0)
+            tries = site.failures.take_owed(fingerprint)
             meta = flight.request.meta
             if tries and "retry_times" in meta:
                 meta["retry_times"] = max(0, meta["retry_times"] - tries)
