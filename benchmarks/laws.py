@@ -246,26 +246,31 @@ class Crawl:
         def comes_back(answer: float | None) -> None:
             self.server.left(self.now)
             self._in_flight -= 1
-            if answer is None:
-                if url not in self._got_again:
-                    result.got += 1
-                    if 2 * result.got <= result.gettable:
-                        result.half_at = self.now
-                    result.last_good = self.now
-                    result.refused_by_then = result.refused
-                self.law.answered(flight, url, self.now)
-            elif answer == FAILURE:
-                result.refused += 1
-                self.law.failed(flight, url, self.now)
-            else:
-                result.refused += 1
-                self.law.refused(flight, url, self.now, answer or None)
+            self._tell(flight, url, answer)
 
         # what is handed out goes through middlewares and to a socket
         if scenario.held_up:
             self.at(self._free_at, leaves)
         else:
             leaves()
+
+    def _tell(self, flight: Any, url: str, answer: float | None) -> None:
+        """Tell the law what came back for a request."""
+        result = self.result
+        if answer is None:
+            if url not in self._got_again:
+                result.got += 1
+                if 2 * result.got <= result.gettable:
+                    result.half_at = self.now
+                result.last_good = self.now
+                result.refused_by_then = result.refused
+            self.law.answered(flight, url, self.now)
+            return
+        result.refused += 1
+        if answer == FAILURE:
+            self.law.failed(flight, url, self.now)
+        else:
+            self.law.refused(flight, url, self.now, answer or None)
 
 
 def ours(

@@ -18,6 +18,7 @@ from mandelbot.answers import (
     Kind,
     ResponseMeaning,
     failure_of,
+    has_begun,
     meaning_of,
 )
 from mandelbot.formatting import counted
@@ -170,12 +171,6 @@ class PauseMiddleware:
             meaning = NOTHING
             if status >= HTTPStatus.BAD_REQUEST:
                 meaning = ResponseMeaning(Kind.ERROR)
-        elif (
-            meaning.kind is Kind.ERROR
-            and status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            and self._statuses
-        ):
-            meaning = meaning._replace(kind=Kind.FAILED)
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -345,26 +340,7 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            site = flight.site
-            reason = f"{failure.value} for {request}"
-            # After a proxy's failure, the project's components retry by another proxy.
-            by_proxy = bool(request.meta.get("proxy"))
-            is_down = failure.concerns_site and site.pause.probe is flight
-            goes_back = False
-            if by_proxy:
-                is_down = False
-            elif failure.is_outage:
-                throttle.in_flight.unresponsive.fail(flight, failure)
-                is_down = throttle.pauses.network_failed(site)
-                if failure.is_certain and site.has_answered:
-                    is_down = True
-                if not is_down:
-                    goes_back = throttle.pauses.failed(
-                        flight, reason, is_lost=failure is Failure.LOST
-                    )
-            if is_down:
-                throttle.pauses.refused(flight, reason)
-            elif not goes_back:
+            if not self._hear_nothing(flight, failure, exception):
                 throttle.release(flight)
                 return None
             if flight.is_refused_alone and self._is_left(flight):
@@ -380,6 +356,32 @@ class PauseMiddleware:
                 throttle.release(flight)
                 return None
         return self._back_to_its_sender(flight)
+
+    def _hear_nothing(
+        self, flight: Flight[Site], failure: Failure, exception: Exception
+    ) -> bool:
+        """Report a request without an answer to its site.
+
+        Returns whether the request is sent again without a retry being counted.
+        """
+        pauses = self._throttle.pauses
+        site = flight.site
+        if flight.request.meta.get("proxy"):
+            return False  # the project's components retry by another proxy
+        reason = f"{failure.value} for {flight.request}"
+        if not failure.is_outage:
+            if not failure.concerns_site or site.pause.probe is not flight:
+                return False
+            pauses.refused(flight, reason)
+            return True
+        self._throttle.in_flight.unresponsive.fail(flight, failure)
+        if has_begun(exception) and site.pause.probe is not flight:
+            return False  # the site answered, and the page broke off
+        is_cut_off = pauses.network_failed(site)
+        if is_cut_off or (failure.is_certain and site.has_answered):
+            pauses.refused(flight, reason)
+            return True
+        return pauses.failed(flight, reason, is_lost=failure is Failure.LOST)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
         """Return the request to send back; None: its site or section is given up."""

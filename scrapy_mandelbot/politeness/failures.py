@@ -241,4 +241,5 @@ class Failures:
         elif page.is_forgiven:
             page.first_sent = _FORGIVEN
 
+
 Failures.NONE = Failures()

@@ -27,8 +27,8 @@ the scout continues with its own page. If a release lets others go, ``Throttle.u
 wakes them.
 
 ``pause``, ``faults`` and ``failures`` are shared empty objects until the first refusal
-or failure, and are never written to. Every method that changes a site ends in ``recheck()``, which alone sets
-``is_plain``: nothing holds requests back.
+or failure, and are never written to. Every method that changes a site ends in
+``recheck()``, which alone sets ``is_plain``: nothing holds requests back.
 """
 
 from __future__ import annotations
@@ -377,12 +377,7 @@ class Site:
         if self.failures is not Failures.NONE:
             self.failures.answered(fingerprint, flight.tick)
         ended = self.faults.answered(flight, fingerprint, now)
-        suspects = self.faults.suspects(self.pause.share)
-        rate_control = self.pause.rate_control
-        for section in suspects:
-            if rate_control is not None:
-                rate_control.disregard(section.refused.values())
-            self.faults.put_aside(section, Refusal(now, "its pages alone are refused"))
+        suspects = self._put_suspects_aside(now)
         effect = self.pause.answered(flight, now)
         if effect is None and (ended or suspects):
             effect = PauseEffect.SECTION
@@ -394,8 +389,18 @@ class Site:
         self.recheck()
         return effect
 
+    def _put_suspects_aside(self, now: float) -> list[Section]:
+        """Set the sections aside that alone are refused, and return them."""
+        suspects = self.faults.suspects(self.pause.share)
+        rate_control = self.pause.rate_control
+        for section in suspects:
+            if rate_control is not None:
+                rate_control.disregard(section.refused.values())
+            self.faults.put_aside(section, Refusal(now, "its pages alone are refused"))
+        return suspects
+
     def _is_well_for_long(self, now: float) -> bool:
-        """Return whether nothing would be lost by forgetting its refusals, failures."""
+        """Return whether nothing is lost if its refusals and failures are forgotten."""
         if self.faults.aside or not self.pause.is_faded(now):
             return False
         return self.failures.is_faded(now)
@@ -510,21 +515,14 @@ class Site:
         is_shut = self.held_until > refusal.now or self._is_shut_for(flight)
         if not (self.has_answered or is_shut):
             return False, None  # nothing is known of the site
-        section = self.faults.of(flight.request)
-        if section is not None and section.is_probed_by(flight):
-            return True, self.refused(flight, fingerprint, refusal)
-        failures = self._own_failures()
-        if self.pause.probe is flight:
+        if is_check or self._is_a_probe(flight):
             return True, self._probe_failed(flight, fingerprint, refusal)
-        if is_check:
-            is_proof = not is_shut and failures.check_failed()
-            return True, self.is_out(flight, refusal) if is_proof else None
-        page = failures.failed(fingerprint, flight.tick, refusal.now)
-        is_late = flight.sent_at < self.pause.opened_at
-        if (is_shut or is_late) and page.times <= MOST_FORGIVEN:
-            return True, None
-        if not refusal.is_outage and failures.may_be_load(is_lost=is_lost):
-            failures.doubted_at_once = flight.at_once
+        page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
+        if is_shut or flight.sent_at < self.pause.opened_at:
+            if page.times <= MOST_FORGIVEN:
+                return True, None
+        elif not refusal.is_outage and self.failures.may_be_load(is_lost=is_lost):
+            self.failures.doubted_at_once = flight.at_once
             return True, self.is_out(flight, refusal)
         page.spent += 1
         if is_shut:
@@ -544,14 +542,28 @@ class Site:
             return PauseEffect.DOUBTED
         return None
 
+    def _is_a_probe(self, flight: Flight[Any]) -> bool:
+        """Return whether a request is the probe of the site or of a section."""
+        if self.pause.probe is flight:
+            return True
+        section = self.faults.of(flight.request)
+        return section is not None and section.is_probed_by(flight)
+
     def _probe_failed(
         self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note that the probe of the site's pause failed."""
+        """Note that a probe failed, or a check: a page that was well."""
+        if self.pause.probe is not flight:
+            if self._is_a_probe(flight):
+                return self.refused(flight, fingerprint, refusal)
+            if self.pause.is_passable and self._own_failures().check_failed():
+                return self.is_out(flight, refusal)
+            return None
         is_final = self.pause.final_attempts > 0
         effect = self.is_out(flight, refusal)
         if is_final:
-            page = self.failures.failed(fingerprint, flight.tick, refusal.now)
+            failures = self._own_failures()
+            page = failures.failed(fingerprint, flight.tick, refusal.now)
             page.times += 1  # it is not sent again
         return effect
 
@@ -572,7 +584,7 @@ class Site:
         return effect
 
     def times(self, fingerprint: bytes) -> int:
-        """Return how often a page was refused, or failed, since its last good answer."""
+        """Return how often a page was refused or failed since its last good answer."""
         return self.faults.times(fingerprint) + self.failures.times(fingerprint)
 
     def forget(self, fingerprint: bytes) -> None:

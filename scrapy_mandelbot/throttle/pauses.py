@@ -170,9 +170,7 @@ class Pauses:
         if self.shared_limits is not None:
             self.shared_limits.refused(site, now)
         fingerprint = self._in_flight.fingerprint_of(flight)
-        if flight.at_once:  # requests need not arrive in the order they were sent in
-            now_at_once = self._in_flight.in_slot(flight.slot)
-            flight.at_once = max(flight.at_once, now_at_once)
+        self._note_at_once(flight)
         effect = site.refused(flight, fingerprint, refusal)
         self._sites.note_trouble(site)
         if effect is None:
@@ -187,11 +185,11 @@ class Pauses:
         *,
         is_lost: bool = False,
     ) -> bool:
-        """Note a failure that may be the page's or the site's.
+        """Note a failure that may be the page's or the site's: see `Failures`.
 
         `status`: of the answer; 0: there is none. `is_lost`: the connection was closed
-        unanswered. Returns whether the request is sent
-        again without a retry being counted.
+        unanswered. Returns whether the request is sent again without a retry being
+        counted.
         """
         site = flight.site
         now = self._now()
@@ -200,33 +198,38 @@ class Pauses:
                 self.network_answers(flight.sent_at)
             if site.is_timed:
                 site.tally.left(now)
-        jitter = self._random.random()
-        refusal = Refusal(now, reason, jitter=jitter, is_outage=status > 0)
-        if flight.at_once:
-            now_at_once = self._in_flight.in_slot(flight.slot)
-            flight.at_once = max(flight.at_once, now_at_once)
+        refusal = Refusal(
+            now, reason, jitter=self._random.random(), is_outage=status > 0
+        )
+        self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
-        is_check = ASKS_AGAIN in flight.request.meta
         goes_back, effect = site.failed(
-            flight, fingerprint, refusal, is_check=is_check, is_lost=is_lost
+            flight,
+            fingerprint,
+            refusal,
+            is_check=ASKS_AGAIN in flight.request.meta,
+            is_lost=is_lost,
         )
         self._sites.note_trouble(site)
         if goes_back:
             kind = str(status or "no answer")
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
-            tries = site.failures.take_owed(fingerprint)
-            meta = flight.request.meta
-            if tries and "retry_times" in meta:
-                meta["retry_times"] = max(0, meta["retry_times"] - tries)
+            _give_tries_back(flight.request, site.failures.take_owed(fingerprint))
         if effect is PauseEffect.DOUBTED:
-            check = self.health_check
-            if site in check or check.request(site):
+            if self.health_check.request(site):
                 return goes_back
             effect = site.is_out(flight, refusal)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _note_at_once(self, flight: Flight[Site]) -> None:
+        """Note how many requests are in flight, if those are more than when it left."""
+        # requests need not arrive in the order they were sent in
+        if flight.at_once:
+            now_at_once = self._in_flight.in_slot(flight.slot)
+            flight.at_once = max(flight.at_once, now_at_once)
 
     def _changed(
         self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None
@@ -369,3 +372,10 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
+
+
+def _give_tries_back(request: Request, tries: int) -> None:
+    """Give tries of RetryMiddleware back that were spent while the site was out."""
+    spent = request.meta.get("retry_times", 0)
+    if tries and spent:
+        request.meta["retry_times"] = max(0, spent - tries)

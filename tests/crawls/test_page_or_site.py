@@ -7,9 +7,8 @@ from __future__ import annotations
 import pytest
 import scrapy
 from crawling import FailuresSpider, crawl, ensureDeferred
+from loop_time import TIME
 from webs import Answer, site
-
-from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

@@ -26,7 +26,8 @@ CLASSES += (451, 500, 502, 503, 520, 599, 999)
 """A status of each kind that a response can have."""
 WITHOUT_MARKS = {
     **dict.fromkeys((200, 202, 204, 301, 304), Kind.PAGE),
-    **dict.fromkeys((400, 401, 405, 418, 451, 500, 502, 520, 599, 999), Kind.ERROR),
+    **dict.fromkeys((400, 401, 405, 418, 451, 999), Kind.ERROR),
+    **dict.fromkeys((500, 502, 520, 599), Kind.FAILED),
     402: Kind.TERMS,
     403: Kind.FORBIDDEN,
     404: Kind.MISSING,
@@ -82,7 +83,8 @@ def test_a_time_turns_any_error_into_not_now_but_a_missing_page(status):
 @pytest.mark.parametrize("status", CLASSES)
 def test_nothing_pauses_without_pause_statuses(status):
     """``MANDELBOT_PAUSE_HTTP_CODES = []``: no time that is named counts either."""
-    assert kind_of(status, {"Retry-After": "7"}, ()) is not Kind.NOT_NOW
+    kind = kind_of(status, {"Retry-After": "7"}, ())
+    assert kind not in {Kind.NOT_NOW, Kind.FAILED}
 
 
 @pytest.mark.parametrize("status", [200, 302, 404, 410])
@@ -132,7 +134,7 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
     ),
     "502, 504, 520 and other 5xx, without a time": (
         "the page failed, or the server behind it is out",
-        Kind.ERROR,
+        Kind.FAILED,
         [(set(range(500, 600)) - {*PAUSE_STATUSES}, [PLAIN])],
     ),
     "an unreadable ``Retry-After``": (

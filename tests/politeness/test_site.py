@@ -10,6 +10,7 @@ import pytest
 from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot.robotstxt import RobotsTxt
 
+from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
@@ -612,7 +613,8 @@ def test_failures_are_the_pages_until_a_page_fails_that_was_well(site):
     assert fail(site, "/two", 103) == (False, PauseEffect.DOUBTED)
     assert site.is_plain
     assert fail(site, "/", 104, is_check=True) == (True, PauseEffect.PAUSED)
-    assert site.faults.given_back == {b"/two": 1}, "the first one may be why"
+    assert site.failures.take_owed(b"/one") == 0, "it may be why"
+    assert site.failures.take_owed(b"/two") == 1
     late = site.failed(flight_to(site), b"/three", Refusal(104.5, "502"))
     assert late == (True, None), "it is paused"
 
@@ -758,7 +760,7 @@ def test_what_is_kept_of_a_site_is_bounded(site):
     for number in range(5_000):
         which = b"%d" % number
         site.failed(flight_to(site), which, Refusal(1, "502", is_outage=True))
-    assert len(site.faults.doubted) == MOST_REFUSED_URLS
+    assert len(site.failures.doubted) == MOST_FAILED_PAGES
     for number in range(5_000):
         which = b"%d" % number
         refuse(site, 1, which, f"/{number}/{number}/page?{number}")
