@@ -47,13 +47,22 @@ def looked_through(site: Site) -> int:
 def may_ask_again(site: Site) -> bool:
     """Return whether a good page may be requested again, as a health check.
 
-    Not where a limit counts it.
+    Not where a limit counts it, unless a probe failed that no limit explains.
     """
-    rate_control = site.pause.rate_control
-    counts = rate_control is not None and rate_control.counts
-    if counts or site.pause.final_attempts:
+    pause = site.pause
+    if pause.final_attempts or not site.well_url:
         return False
-    return bool(site.well_url)
+    if not _is_counted(pause):
+        return True
+    rates = pause.rate_control
+    if rates is None or not pause.failed_probes:
+        return False
+    return not rates.may_be_full_after(pause.until - pause.since)
+
+
+def _is_counted(pause: Pause) -> bool:
+    """Return whether the site has a limit, by which it counts requests."""
+    return pause.rate_control is not None and pause.rate_control.counts
 
 
 def pauses_of(site: Site) -> Iterator[Pause]:
@@ -114,7 +123,8 @@ def choose_probe(
     faults = site.faults
     if not site.has_refused:
         return 0
-    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):
+    is_no_chance = pause.failed_probes == MOST_BY_CHANCE
+    if is_no_chance and not _is_counted(pause) and may_ask_again(site):
         return None
     first = int(len(requests) * (_GOLDEN * (pause.backoff.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
