@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot import Failure
 from mandelbot.answers import (
     GOES_BACK,
     NOTHING,
@@ -20,6 +19,7 @@ from mandelbot.answers import (
     failure_of,
     has_begun,
     meaning_of,
+    was_new_connection,
 )
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
@@ -44,6 +44,7 @@ from scrapy_mandelbot.time_text import duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mandelbot import Failure
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -381,7 +382,9 @@ class PauseMiddleware:
         if is_cut_off or (failure.is_certain and site.has_answered):
             pauses.refused(flight, reason)
             return True
-        return pauses.failed(flight, reason, is_lost=failure is Failure.LOST)
+        is_safe = flight.request.method in SAFE_METHODS
+        is_connection = is_safe and was_new_connection(exception)
+        return pauses.failed(flight, reason, is_connection=is_connection)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
         """Return the request to send back; None: its site or section is given up."""

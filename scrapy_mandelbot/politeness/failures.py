@@ -19,9 +19,9 @@ that is refused, a name that does not resolve.) The law:
    that pages spent since the last good answer are given back, up to six of a page, but
    not those of the page that failed first: it may be why, and dies alone.
 6. What fails while the site is paused goes back to the queue, uncounted.
-7. *Load*: two connections that are lost with no good answer between them pause the site
-   at once, as long as failed pages mend when they are sent again; timed out requests
-   only once three of them have mended.
+7. *Connections*: a connection that is lost beside others may be one above the number
+   that the site accepts. Then the page goes back uncounted, and the site gets fewer
+   requests at once: see `connection_ceiling.py`. Nothing is paused.
 
 A queue full of pages that fail cannot answer the question of rule 3, a page that was
 well can: behind a section of 500 broken pages, six checks are sent in all.
@@ -44,8 +44,6 @@ MOST_FORGIVEN = 6
 _FORGOTTEN_AFTER = 600.0  # seconds without a failure
 _IN_DOUBT = 2  # pages, before the first check
 _MOST_IN_DOUBT = 64
-_IN_A_ROW = 2  # pages without an answer, and none answered well between them
-_MENDED = 3  # pages, before timed out requests may be a sign of load
 _FORGIVEN = -1  # no tick: the page failed with its site, and is not known to fail
 
 
@@ -80,18 +78,14 @@ class Failures:
     """
 
     __slots__ = (
-        "_again",
         "_are_of_site",
         "_checks",
         "_failed_at",
         "_good",
         "_good_at",
-        "_in_a_row",
-        "_mended",
         "_needed",
         "_pages_failed",
         "doubted",
-        "doubted_at_once",
         "pages",
     )
 
@@ -103,8 +97,6 @@ class Failures:
         """Those that failed, and were not answered well since, by fingerprint."""
         self.doubted: dict[bytes, FailedPage] = {}
         """Of these, those in doubt: nothing was answered well that was sent later."""
-        self.doubted_at_once = 0
-        """How many requests were in flight when so many were in doubt."""
         self._good = good
         self._good_at = good_at
         self._pages_failed = 0  # failures that were the pages'
@@ -112,9 +104,6 @@ class Failures:
         self._needed = _IN_DOUBT  # pages in doubt, before the next check
         self._checks = 0  # that failed, since the last good answer
         self._are_of_site = False  # the doubts are settled: it is out
-        self._in_a_row: set[bytes] = set()
-        self._mended = 0
-        self._again = 0
 
     def __len__(self) -> int:
         return len(self.pages)
@@ -138,17 +127,6 @@ class Failures:
         are_new = [page.first_sent > self._good_at for page in self.doubted.values()]
         return sum(are_new) >= self._needed
 
-    @property
-    def are_pages(self) -> bool:
-        """Whether pages that failed do so again, when others are well."""
-        return 2 * self._mended < self._again
-
-    def may_be_load(self, *, is_lost: bool) -> bool:
-        """Return whether the site may bear no more requests at once (rule 7)."""
-        if len(self._in_a_row) < _IN_A_ROW or self.are_pages:
-            return False
-        return is_lost or self._mended >= _MENDED
-
     # What happens.
 
     def failed(self, fingerprint: bytes, tick: int, now: float) -> FailedPage:
@@ -157,23 +135,25 @@ class Failures:
         page = self.pages.get(fingerprint)
         if page is None:
             page = self._add(fingerprint, tick)
-        elif page.last_sent < self._good_at:
-            self._again += 1
         if page.first_sent == _FORGIVEN:
             page.first_sent = tick
         page.times += 1
         page.last_sent = tick
         self.doubted[fingerprint] = page
-        if len(self._in_a_row) < _IN_A_ROW:
-            self._in_a_row.add(fingerprint)
         return page
+
+    def excuse(self, fingerprint: bytes) -> None:
+        """Note that a page failed with its connection, and proves nothing."""
+        page = self.doubted.pop(fingerprint, None)
+        if page is not None:
+            page.owed = page.spent
+            page.spent = 0
+            page.first_sent = _FORGIVEN
 
     def answered(self, fingerprint: bytes, tick: int) -> None:
         """Note a good answer: what was sent before, and failed, failed by itself."""
         self._good += 1
-        self._in_a_row.clear()
-        if self.pages.pop(fingerprint, None) is not None:
-            self._mended += 1
+        self.pages.pop(fingerprint, None)
         if self.doubted:
             self._settle(fingerprint, tick)
         self._good_at = max(self._good_at, tick)

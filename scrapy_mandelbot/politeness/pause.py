@@ -224,11 +224,6 @@ class Pause:
         return self.state in _PASSABLE
 
     @property
-    def is_recovering(self) -> bool:
-        """Return whether requests are sent at a rate that grows."""
-        return self.state is PauseState.RECOVERING
-
-    @property
     def is_given_up(self) -> bool:
         """Whether nothing is asked again in this run."""
         return self.state is PauseState.GIVEN_UP and not self.final_attempts

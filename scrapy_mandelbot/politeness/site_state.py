@@ -40,6 +40,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
+from scrapy_mandelbot.politeness.connection_ceiling import (
+    HOLDS_NO_PLACE_AFTER,
+    ConnectionCeiling,
+)
 from scrapy_mandelbot.politeness.failures import MOST_FORGIVEN, Failures
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
@@ -77,6 +81,7 @@ class Site:
         "_held_since",
         "_policy",
         "_recent",
+        "ceiling",
         "concurrency",
         "dead_until",
         "failures",
@@ -133,6 +138,8 @@ class Site:
         """
         self.failures = Failures.NONE
         """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
+        self.ceiling = ConnectionCeiling.NONE
+        """How many connections it accepts; shared by all sites that lose none."""
         self.concurrency = ConcurrencyLimit.NONE
         """How many requests it bears at once; shared by all sites of few answers."""
         self.has_answered = False
@@ -374,8 +381,7 @@ class Site:
         if not self.has_refused:
             return None
         self._note_served(flight, now)
-        if self.failures is not Failures.NONE:
-            self.failures.answered(fingerprint, flight.tick)
+        self._note_well(flight, fingerprint)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self._put_suspects_aside(now)
         effect = self.pause.answered(flight, now)
@@ -385,9 +391,17 @@ class Site:
             self.pause = Pause.NONE
             self.faults = Faults.NONE
             self.failures = Failures.NONE
+            self.ceiling = ConnectionCeiling.NONE
             self.has_refused = False
         self.recheck()
         return effect
+
+    def _note_well(self, flight: Flight[Any], fingerprint: bytes) -> None:
+        """Note a good answer, which says whose the failures before it are."""
+        if self.failures is not Failures.NONE:
+            self.failures.answered(fingerprint, flight.tick)
+        if self.ceiling is not ConnectionCeiling.NONE:
+            self.ceiling.answered()
 
     def _put_suspects_aside(self, now: float) -> list[Section]:
         """Set the sections aside that alone are refused, and return them."""
@@ -401,7 +415,7 @@ class Site:
 
     def _is_well_for_long(self, now: float) -> bool:
         """Return whether nothing is lost if its refusals and failures are forgotten."""
-        if self.faults.aside or not self.pause.is_faded(now):
+        if self.faults.aside or not self.pause.is_faded(now) or self.ceiling.most < inf:
             return False
         return self.failures.is_faded(now)
 
@@ -504,13 +518,14 @@ class Site:
         refusal: Refusal,
         *,
         is_check: bool = False,
-        is_lost: bool = False,
+        lost_at: int = 0,
     ) -> tuple[bool, PauseEffect | None]:
         """Note a failure, which may be the page's or the site's: see `failures.py`.
 
-        `is_check`: of a page that was answered well before. `is_lost`: the connection
-        was closed. Returns whether the request is sent again without a retry being
-        counted, and the effect on the pause.
+        `is_check`: of a page that was answered well before. `lost_at`: how many were in
+        flight, this one included, when its new connection was lost; 0: it was not.
+        Returns whether the request is sent again without a retry being counted, and the
+        effect on the pause.
         """
         is_shut = self.held_until > refusal.now or self._is_shut_for(flight)
         if not (self.has_answered or is_shut):
@@ -518,29 +533,24 @@ class Site:
         if is_check or self._is_a_probe(flight):
             return True, self._probe_failed(flight, fingerprint, refusal)
         page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
-        if is_shut or flight.sent_at < self.pause.opened_at:
-            if page.times <= MOST_FORGIVEN:
+        if page.times <= MOST_FORGIVEN:
+            if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
-        elif not refusal.is_outage and self.failures.may_be_load(is_lost=is_lost):
-            self.failures.doubted_at_once = flight.at_once
-            return True, self.is_out(flight, refusal)
+            if lost_at and self._is_above_ceiling(flight, fingerprint, lost_at):
+                self.failures.excuse(fingerprint)
+                return True, None
         page.spent += 1
-        if is_shut:
+        if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
-        return False, self._page_failed(flight)
+        return False, PauseEffect.DOUBTED
 
-    def _page_failed(self, flight: Flight[Any]) -> PauseEffect | None:
-        """Return what follows from a failure that is RetryMiddleware's."""
-        failures = self.failures
-        was_refused = bool(self.faults.urls)
-        if self.pause.is_recovering and failures.are_pages and not was_refused:
-            self.pause.reset()  # it was paused in vain: nothing is to recover from
-            self.recheck()
-            return PauseEffect.RECOVERED
-        if self.has_answered and failures.are_many_in_doubt:
-            failures.doubted_at_once = flight.at_once
-            return PauseEffect.DOUBTED
-        return None
+    def _is_above_ceiling(
+        self, flight: Flight[Any], fingerprint: bytes, at_once: int
+    ) -> bool:
+        """Note a lost connection; return whether the site accepts no more at once."""
+        if self.ceiling is ConnectionCeiling.NONE:
+            self.ceiling = ConnectionCeiling()
+        return self.ceiling.lost(fingerprint, at_once, flight.tick, self.ticks)
 
     def _is_a_probe(self, flight: Flight[Any]) -> bool:
         """Return whether a request is the probe of the site or of a section."""
@@ -556,7 +566,12 @@ class Site:
         if self.pause.probe is not flight:
             if self._is_a_probe(flight):
                 return self.refused(flight, fingerprint, refusal)
-            if self.pause.is_passable and self._own_failures().check_failed():
+            is_unanswered = not refusal.is_outage
+            if not self.pause.is_passable or (
+                is_unanswered and self.ceiling.most < inf
+            ):
+                return None  # it is out, or the check was one connection too many
+            if self._own_failures().check_failed():
                 return self.is_out(flight, refusal)
             return None
         is_final = self.pause.final_attempts > 0
@@ -576,8 +591,7 @@ class Site:
         pause = self._own_pause()
         effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
         if effect is PauseEffect.PAUSED:
-            self.failures.site_is_out()
-            flight.at_once = self.failures.doubted_at_once
+            self._own_failures().site_is_out()
             if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
                 self._note_refused(flight, begins_pause=True)
         self.recheck()
@@ -679,6 +693,12 @@ class Site:
         return is_news
 
     # What it is made of.
+
+    def counts_since(self, now: float) -> float:
+        """Return since when a request is in flight that hangs, and is not counted."""
+        meta = self.well_way[1] or {}
+        usual: float = meta.get("download_latency", 0.0)
+        return now - max(HOLDS_NO_PLACE_AFTER, 3.0 * usual)
 
     @property
     def well_at(self) -> float:

@@ -183,13 +183,12 @@ class Pauses:
         reason: str,
         status: int = 0,
         *,
-        is_lost: bool = False,
+        is_connection: bool = False,
     ) -> bool:
         """Note a failure that may be the page's or the site's: see `Failures`.
 
-        `status`: of the answer; 0: there is none. `is_lost`: the connection was closed
-        unanswered. Returns whether the request is sent again without a retry being
-        counted.
+        `status`: of the answer; 0: there is none. `is_connection`: a new connection was
+        lost. Returns whether the request is sent again without a retry being counted.
         """
         site = flight.site
         now = self._now()
@@ -202,13 +201,17 @@ class Pauses:
             now, reason, jitter=self._random.random(), is_outage=status > 0
         )
         self._note_at_once(flight)
+        lost_at = 0
+        if is_connection:
+            since = min(site.counts_since(now), flight.sent_at)
+            lost_at = self._in_flight.count_since(site, flight.slot, since)
         fingerprint = self._in_flight.fingerprint_of(flight)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            is_lost=is_lost,
+            lost_at=lost_at,
         )
         self._sites.note_trouble(site)
         if goes_back:
