@@ -105,6 +105,14 @@ class Tally:
         counts |= self.ends
         return {end: counts[end] for end in End if counts.get(end)}
 
+    def accept(self) -> None:
+        """Count a request that enters the queue, or passes the middlewares without."""
+        self.taken += 1
+
+    def return_to_queue(self) -> None:
+        """Count a request no more that returns to its queue, which accepts it anew."""
+        self.taken -= 1
+
     def count(self, end: End, requests: int = 1) -> None:
         """Count requests that end so; less than 0: that do not, after all."""
         self.ends = {**self.ends, end: self.ends.get(end, 0) + requests}
