@@ -130,7 +130,7 @@ class RobotsFetcher:
     memory.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 -- its collaborators
+    def __init__(  # noqa: PLR0913 -- its collaborators
         self,
         crawler: Crawler,
         config: Config,
