@@ -1,4 +1,4 @@
-"""What a worker of a job on Redis and the server say to each other, beside exchanges."""
+"""What a worker of a job on Redis and the server say beside exchanges."""
 
 from __future__ import annotations
 
