@@ -1,4 +1,4 @@
-"""A clock for tests of projects that skips waits; see ``docs/testing.rst``.
+"""A clock for tests of crawls that skips waits: ``with autojump():``.
 
 Two things follow the clock: the event loop, whose timers ring when the clock says so,
 and the modules of Scrapy that compare times themselves (``DOWNLOAD_DELAY``, the
