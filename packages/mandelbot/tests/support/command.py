@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+
 from mandelbot.cli.verbs import main
 
 LONGEST = 60  # seconds of a run
