@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from mandelbot.formatting import without_credentials
 
@@ -20,6 +21,9 @@ from scrapy_mandelbot.job.opened_job import (
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
 from scrapy_mandelbot.settings.values import is_server
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.job.repair import Repair
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
@@ -63,6 +67,9 @@ class ServerJob:
 
     def forget(self) -> None:
         self._view.forget()
+
+    def repair(self) -> Repair | None:
+        raise StorageError("a job on Redis has no file to repair")
 
     def reports(self) -> tuple[list[bytes], int]:
         return self._view.reports()

@@ -26,9 +26,10 @@ from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job import salvage, saves
+from scrapy_mandelbot.job import opening, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
+from scrapy_mandelbot.job.repair import repair
 
 # seconds: several turns of the loop, so that what was settled is committed
 NEXT_TURNS = 0.05
@@ -515,20 +516,22 @@ async def test_a_second_run_in_one_jobdir_says_who_holds_it_and_ends(webs, folde
 
 
 @ensureDeferred
-async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
-    """Nothing is sent; the next run, which begins from nothing, says so."""
-    folder.mkdir()
-    (folder / "job.sqlite").write_bytes(b"\xff" * 9000)
+async def test_no_run_begins_on_a_damaged_file_until_it_is_repaired(webs, folder):
+    """One line names the command; nothing is sent, and nothing is changed."""
     web = tree(webs)
-    with pytest.raises(JobError, match=r"is damaged .* set aside as"):
-        await run(Noting, folder, [web.url + "/"])
+    await run(Noting, folder, [web.url + "/"])
+    path = folder / "job.sqlite"
+    path.write_bytes(b"\xff" * 2048 + path.read_bytes()[2048:])
+    before = path.read_bytes()
+    web.hits.clear()
+    for _ in range(2):
+        with pytest.raises(JobError, match=rf"scrapy robots job {folder} repair`"):
+            await run(Noting, folder, [web.url + "/"])
     assert not web.hits
-    (aside,) = folder.glob("job.sqlite.corrupt-*")
-    assert not web.hits
-    assert aside.read_bytes() == b"\xff" * 9000
+    assert path.read_bytes() == before
+    repair(folder)
     result = await run(Noting, folder, [web.url + "/"])
-    assert result.logged("The job starts empty: its file was damaged")
-    assert len(requests_of(result)) == 14
+    assert result.stats["finish_reason"] == "finished"
 
 
 @ensureDeferred
@@ -538,7 +541,7 @@ async def test_a_disk_of_the_network_is_told_at_the_start(webs, folder, monkeypa
     assert not (await run(Noting, folder, [web.url + "/2"])).logged(
         "a disk of the network"
     )
-    monkeypatch.setattr(salvage, "network_disk", lambda _: "nfs4")
+    monkeypatch.setattr(opening, "network_disk", lambda _: "nfs4")
     result = await run(Noting, folder, [web.url + "/2"])
     assert result.logged("JOBDIR is on a disk of the network (nfs4)")
 
@@ -666,12 +669,61 @@ class Breaks(Noting):
 
 @ensureDeferred
 async def test_a_file_that_breaks_in_a_run_closes_the_spider(webs, folder):
-    """With a reason and an error, and no wait for ever; the file is set aside."""
+    """With a reason, and an error that names the command; the file stays."""
     web = tree(webs)
     result = await run(Breaks, folder, [web.url + "/"])
     assert result.stats["finish_reason"] == "job_unreadable"
-    assert result.logged("The spider is closed, as the job cannot be read")
-    assert list(folder.glob("job.sqlite.corrupt-*"))
+    (line,) = result.logged("The spider is closed, as the job cannot be read")
+    assert f"`scrapy robots job {folder} repair`" in line
+    assert (folder / "job.sqlite").exists()
+
+
+class Deletes(Noting):
+    """Has a file of the job deleted, or the folder moved, while it runs."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if response.url.endswith("/"):
+            self.change()
+
+
+def deletes_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def deletes_file(folder: Path) -> None:
+    (folder / "job.sqlite").unlink()
+
+
+def replaces_file(folder: Path) -> None:
+    (folder / "job.sqlite").unlink()
+    (folder / "job.sqlite").write_bytes(b"")
+
+
+@pytest.mark.parametrize("change", [deletes_folder, deletes_file, replaces_file])
+@ensureDeferred
+async def test_a_job_that_was_deleted_closes_the_spider(webs, folder, change):
+    """At the next commit: nothing that is written to such a file is kept."""
+    web = tree(webs)
+    spider = type("Changes", (Deletes,), {"change": lambda _: change(folder)})
+    result = await run(spider, folder, [web.url + "/"])
+    assert result.stats["finish_reason"] == "job_not_saved"
+    assert result.logged(
+        f"The spider is closed, as the job cannot be saved: {folder}/job.sqlite was"
+    )
+    assert result.crawler.spider is None, "scrapy crawl exits with 1"
+
+
+@ensureDeferred
+async def test_a_job_that_was_moved_goes_on(webs, folder):
+    """Its file is open, and goes with the folder."""
+    web = tree(webs)
+    moved = folder.with_name("moved")
+    spider = type("Moves", (Deletes,), {"change": lambda _: folder.rename(moved)})
+    result = await run(spider, folder, [web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    again = await run(Noting, moved, [web.url + "/"])
+    assert again.logged("This JOBDIR finished at")
 
 
 class DiesWithItems(Noting):
