@@ -459,10 +459,7 @@ JOB_SET_BACK = _warning(
     " later work is repeated, and this worker returns its %(sites)s",
     stats=("mandelbot/job/set_back",),
 )
-JOB_FORGOTTEN = _error(
-    "The spider is closed, as Redis has lost the job, or part of it. Is appendonly"
-    " off?",
-)
+JOB_FORGOTTEN = _error("The spider is closed, as Redis has %(reason)s")
 
 USAGE_READ = Event(
     stats=("mandelbot/usage/pages",),

@@ -56,6 +56,7 @@ _OVERDUE = 600.0
 # seconds between two looks whether a request is sent that waited at the last commit
 _LOOK_AGAIN = 1.0
 _FINISHED = "finished"  # that the last run has finished
+_SPIDER = "spider"  # the name of the spider whose requests the job has
 
 
 class JobError(ValueError):
@@ -92,6 +93,12 @@ class Job(RunningJob):
         self._was_closed = self.store.is_clean
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
+        try:
+            self._take_over(crawler.spider)
+        except JobError:
+            self.store.close()
+            self._lock.release()
+            raise
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._looks: Timers[Job] = Timers(self.clock, Job._look_for_sent)
@@ -120,7 +127,7 @@ class Job(RunningJob):
         self._state = SpiderState(self.storage, self, self.clock.now, time.thread_time)
         try:
             files = feeds.read_stored(self.store.states.with_prefix(feeds.IN_JOB))
-            feeds.cut(files, self.folder, has_died=not self._was_closed)
+            files = feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
                 "Feeds cannot be cut back to the last commit of the previous run:"
@@ -157,6 +164,22 @@ class Job(RunningJob):
                 body = self.store.read(number)
             self.report_aside(self.storage.form.shown(body, otherwise), why)
         return self.storage
+
+    def _take_over(self, spider: Spider | None) -> None:
+        """Note whose requests these are; JobError: another spider's are left."""
+        if spider is None:  # as in `scrapy shell`
+            return
+        name = self._crawl.config.job_name or str(spider.name)
+        before = (self.store.states.get(_SPIDER) or b"").decode()
+        left = sum(self.store.lengths().values()) + len(self.deliveries.lines)
+        if left and before not in {"", name}:
+            option = f"MANDELBOT_JOB_OPTIONS = {{'name': {before!r}}}"
+            raise JobError(
+                f"{self.folder} holds {counted(left, 'request')} of the spider"
+                f" {before!r}, and this is {name!r}: give each spider a JOBDIR of its"
+                f" own. If it was renamed, {option} continues the job"
+            )
+        self.store.states.put(_SPIDER, name.encode())
 
     def resume(self, load: Callable[[str], None]) -> None:
         """Restore what is stored beside requests; `load` adds a line to the queue."""

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 _LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
 
-_FORMAT = 1
+FORMAT = 1
+"""The number of the form of a job in a file, which counts each change of it."""
 _SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
-    PRAGMA user_version = {_FORMAT};
+    PRAGMA user_version = {FORMAT};
     -- Lines have names, and rows the numbers of their lines.
     CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
     -- A line below zero: the row was claimed for long, out of the way of its line.
@@ -165,7 +166,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
         raise CorruptError(f"{path} is no file of a job")
-    if version not in {0, _FORMAT}:
+    if version not in {0, FORMAT}:
         raise StorageError(f"{path} was written by another version (format {version})")
     return not version
 

@@ -807,6 +807,46 @@ async def test_what_others_write_to_a_feed_between_two_runs_is_not_cut(webs, fol
     assert feed.read_bytes().startswith(before)
 
 
+@pytest.mark.parametrize("lines", [0, 1, 1_000])
+@pytest.mark.parametrize("kind", ["jsonlines", "csv", "json"])
+@ensureDeferred
+async def test_a_file_in_the_place_of_a_feed_is_not_cut(webs, folder, kind, lines):
+    """It was rotated: what is there now is another's, and is appended to, as in stock."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    feeds = {str(feed): {"format": kind}}
+    await run(DiesWithItems, folder, [web.url + "/"], FEEDS=feeds)
+    feed.rename(feed.with_name("yesterday"))
+    others = b"another line, of another program" * 2 + b"\n"
+    feed.write_bytes(others * lines)
+    job = folder.with_name("died")
+    result = await run(Noting, job, [], FEEDS=feeds)
+    assert feed.read_bytes().startswith(others * lines)
+    assert result.logged(f"{feed} is not the feed that the previous run wrote")
+    assert not result.logged("Cut ")
+
+
+@ensureDeferred
+async def test_a_feed_that_is_rotated_under_a_run_is_not_cut(webs, folder):
+    """The run goes on with the file that it has open; another's is in its place."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    feeds = {str(feed): {"format": "jsonlines"}}
+    others = b'{"by": "another"}\n' * 1_000
+
+    class Rotated(DiesWithItems):
+        def parse(self, response):
+            if len(self.called) == 3:
+                Job.of(self.crawler).saves.now()
+                feed.rename(feed.with_name("yesterday"))
+                feed.write_bytes(others)
+            yield from super().parse(response)
+
+    await run(Rotated, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1)
+    await run_after(folder, Noting, [], FEEDS=feeds)
+    assert feed.read_bytes().startswith(others)
+
+
 def rename_feed(job: Path, before: Path, after: Path) -> None:
     import sqlite3
 
@@ -925,6 +965,66 @@ async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
     result = await run(Noting, folder, [web.url + "/"], **SCRAPYS_FORM)
     (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
     assert "Scheduler" in line
+
+
+@ensureDeferred
+async def test_a_run_without_the_package_in_it_says_so_too(webs, folder):
+    """MANDELBOT_ENABLED = False crawls anew, beside a job that it does not see."""
+    web = tree(webs)
+    await run(Noting, folder, [web.url + "/"])
+    result = await run(Noting, folder, [web.url + "/"], MANDELBOT_ENABLED=False)
+    (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
+    assert "because MANDELBOT_ENABLED is False" in line
+
+
+def named(name: str, parent: type[Noting] = Noting) -> type[Noting]:
+    """Return a spider of that name."""
+    return type(name, (parent,), {"name": name})
+
+
+class Interrupted(Noting):
+    """Is stopped after its first page, as by Ctrl-C."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        raise scrapy.exceptions.CloseSpider("shutdown")
+
+
+@ensureDeferred
+async def test_spiders_take_turns_in_a_jobdir_if_each_runs_to_its_end(webs, folder):
+    """As in stock Scrapy: nothing is left of the one when the other begins."""
+    web = tree(webs)
+    for name in ("a", "b", "a"):
+        result = await run(named(name), folder, [web.url + "/"])
+        assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_requests_of_another_spider_are_refused(webs, folder):
+    """Its callbacks would be called with them; the job stays as it is, and goes on."""
+    web = tree(webs)
+    first = await run(named("a", Interrupted), folder, [web.url + "/"])
+    web.hits.clear()
+    for _ in range(2):
+        with pytest.raises(JobError, match="of the spider 'a', and this is 'b': give"):
+            await run(named("b"), folder, [web.url + "/"])
+    assert not web.hits
+    last = await run(named("a"), folder, [web.url + "/"])
+    assert last.stats["finish_reason"] == "finished"
+    done = {*first.spider.called, *last.spider.called}
+    assert done == {web.url + path for path in web.pages}
+
+
+@ensureDeferred
+async def test_a_renamed_spider_continues_its_job_under_the_old_name(webs, folder):
+    """By the option that names a job; from then on the job has that name."""
+    web = tree(webs)
+    await run(named("a", Interrupted), folder, [web.url + "/"])
+    options = {"name": "a"}
+    result = await run(
+        named("b"), folder, [web.url + "/"], MANDELBOT_JOB_OPTIONS=options
+    )
+    assert result.stats["finish_reason"] == "finished"
 
 
 @pytest.mark.skipif(
