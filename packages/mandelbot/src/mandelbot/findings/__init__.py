@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import octets_of
 from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
@@ -62,7 +63,12 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
     many are listed as its row of the table says; the last of them knows how many more
     there are.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mandelbot.arguments import (
+    agent_key,
+    check_url,
+    is_a_url,
+    is_swapped,
+    octets_of,
+)
 from mandelbot.robotstxt.decider import Decider
 from mandelbot.robotstxt.grammar import grammar_of
 
@@ -70,9 +78,14 @@ class RobotsTxt:
     ) -> RobotsTxt:
         """Parse the body of a robots.txt. Never raises, whatever the bytes.
 
-        Only whole lines within `max_bytes` count; None: no limit. An unknown dialect
-        raises ValueError.
+        Only whole lines within `max_bytes` count; None: no limit.
+
+        Raises:
+            TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
+            ValueError: the dialect is unknown.
         """
+        if type(body) is not bytes:
+            body = octets_of(body, "body", "response.body")
         return cls(body, dialect, max_bytes)
 
     def __repr__(self) -> str:
@@ -86,12 +99,19 @@ class RobotsTxt:
     # Deciding.
 
     def allowed(self, url: str, agent: Agent) -> bool:
-        """Return whether the agent may fetch the URL. An invalid URL is allowed."""
+        """Return whether the agent may fetch the URL. An invalid URL is allowed.
+
+        Raises:
+            TypeError: one of both is no text, and the agent no sequence of texts.
+            ValueError: the agent is a URL, and the URL is none: they are swapped.
+        """
         try:
             decider = self._deciders[agent]
-        except (KeyError, TypeError):  # not cached yet, or an unhashable list
-            return self._decider(agent).allowed(url)
-        if "%" in url or "#" in url or not url.isascii():
+            is_plain = "%" not in url and "#" not in url and url.isascii()
+        except (AttributeError, KeyError, TypeError):
+            # not cached yet, an unhashable list, or a wrong type
+            return self._allowed_first(url, agent)
+        if not is_plain:
             return decider.allowed(url)
         index = decider.index
         if index is None:
@@ -103,6 +123,15 @@ class RobotsTxt:
         if answer is True or answer is False:
             return answer
         return decider.allowed(url) if answer is None else answer.decide(url)
+
+    def _allowed_first(self, url: str, agent: Agent) -> bool:
+        check_url(url)
+        if is_swapped(url, agent) and is_a_url(agent):
+            raise ValueError(
+                f"url is {url!r} and agent is {agent!r}: are they swapped?"
+                " Call allowed(url, agent)"
+            )
+        return self._decider(agent).allowed(url)
 
     def preparing(self, url: str, agent: Agent) -> Iterator[object] | None:
         """Return steps that prepare the decisions on URLs such as this one.
@@ -119,14 +148,17 @@ class RobotsTxt:
         Costs a scan of the agent's rules; after several calls some lookups, and memory
         for the rules. On a hot path, call `allowed` first.
         """
-        return self._decider(agent).verdict(url)
+        verdict = self._decider(agent).verdict(url)
+        if verdict.reason == verdict.NOT_A_URL and is_swapped(url, agent):
+            return replace(verdict, reason=verdict.SWAPPED)
+        return verdict
 
     def explaining(self, agent: Agent) -> Iterator[object] | None:
         """Return steps that prepare verdicts, as :meth:`preparing` does decisions."""
         return self._decider(agent).explaining()
 
     def _decider(self, agent: Agent) -> Decider:
-        key = agent if isinstance(agent, str) else tuple(agent)
+        key = agent if isinstance(agent, str) else agent_key(agent)
         decider = self._deciders.get(key)
         if decider is None:
             if len(self._deciders) >= CACHED_AGENTS:
