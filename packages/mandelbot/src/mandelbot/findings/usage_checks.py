@@ -42,10 +42,11 @@ def check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
     said = READERS["content-usage"](value)
     if not said.is_readable or (not said.words and not said.unknown):
-        message = (
-            f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as"
-            " train-ai=n."
-        )
+        with_commas = ", ".join(value.replace(";", " ").replace(",", " ").split())
+        such_as = "such as train-ai=n."
+        if READERS["content-usage"](with_commas).words:
+            such_as = f"such as {quoted(with_commas)[1:-1]}: robots ignore all of it."
+        message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, {such_as}"
         yield LintHit("bad-content-usage", record.number, message)
         return
     for word in said.words:
