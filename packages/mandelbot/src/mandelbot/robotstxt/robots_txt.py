@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mandelbot.arguments import (
@@ -255,14 +254,14 @@ class RobotsTxt:
             return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 
-        found = [
-            (number, url)
-            for number, value in self._grammar.values("sitemap", self._body)
-            if value
-            for url in sitemap_lines.urls_of(value)
-        ]
-        found += sitemap_lines.bare_urls(self._body)
-        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
+        of_line: dict[int, tuple[str, ...]] = {}
+        for number, value in self._grammar.values("sitemap", self._body):
+            if value:
+                of_line[number] = sitemap_lines.urls_of(value)
+        # a dialect may read such a line, too: "Sitemaps https" is a field to Google
+        for number, url in sitemap_lines.bare_urls(self._body):
+            of_line[number] = (url,)
+        return tuple(url for number in sorted(of_line) for url in of_line[number])
 
     @property
     def hosts(self) -> tuple[str, ...]:
