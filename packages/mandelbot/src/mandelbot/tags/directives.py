@@ -73,8 +73,8 @@ _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
 _AGENT = re.compile(r"[^\s,:;\"]+")
 _ANY_NUMBER = re.compile(r"-?[0-9.]+")
 _KNOWN = _FLAGS.keys() | _VALUES.keys() | _PERMISSIONS
-#: No directive has quotes: `Header set X-Robots-Tag '"noindex"'` is a slip of a server's
-#: configuration, and says clearly what is meant.
+#: No directive has quotes: `Header set X-Robots-Tag '"noindex"'` is a server's slip
+#: of configuration, and says clearly what is meant.
 _NO_QUOTES = str.maketrans("", "", "\"'")
 _OTHER_SEPARATORS = re.compile(r"[\s;|]+")
 
