@@ -266,9 +266,11 @@ SARIF = {
     "physicalLocation": {"artifactLocation", "region"},
     "artifactLocation": {"uri"},
     "region": {"startLine", "snippet"},
-    **dict.fromkeys(
-        ("message", "snippet", "shortDescription", "fullDescription", "help"), {"text"}
-    ),
+    "message": {"text"},
+    "snippet": {"text"},
+    "shortDescription": {"text"},
+    "fullDescription": {"text"},
+    "help": {"text"},
 }
 """What of SARIF's schema, which allows no other properties, is written.
 
