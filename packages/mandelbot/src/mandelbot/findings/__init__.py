@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import octets_of
 from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
@@ -74,9 +75,14 @@ def lint(
         body: The file as fetched, or a file that was parsed. Its dialect makes no
             difference.
         max_bytes: What robots read of it; a file that was parsed has its own limit.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
     if isinstance(body, RobotsTxt):
         return lint(body.body, max_bytes=body.max_bytes)
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])

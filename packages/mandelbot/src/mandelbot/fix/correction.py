@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from mandelbot.arguments import octets_of
 from mandelbot.fix.effects import READINGS, effects_by, sentences
 from mandelbot.fix.questions import SITE, Questions
 from mandelbot.fix.rewrite import rewrite
@@ -222,10 +223,15 @@ def normalize(
             `effects` say what to whom.
         max_decisions: About how many are compared for each reader, fewer where each
             takes longer, besides those for each rule.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
     if isinstance(body, RobotsTxt):
         dialect = dialect or body.dialect
         body = body.body
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     dialect = dialect or "mandelbot"
     why: tuple[str, ...] = (_TOO_LARGE,)
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)

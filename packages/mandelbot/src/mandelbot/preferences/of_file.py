@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from mandelbot.arguments import agent_key
 from mandelbot.preferences.in_robots_txt import FIELDS, AgentPreferences
 from mandelbot.preferences.statements import NOTHING_SAID, Statement, Terms, Usage
 from mandelbot.robotstxt.agents import names_in_order
@@ -101,7 +102,7 @@ class FilePreferences:
 
     def about(self, robots: RobotsTxt, agent: Agent) -> AgentPreferences:
         """Return the lines of the file for an agent."""
-        key = agent if isinstance(agent, str) else tuple(agent)
+        key = agent_key(agent)
         found = self._by_agent.get(key)
         if found is None:
             if len(self._by_agent) >= CACHED_AGENTS:

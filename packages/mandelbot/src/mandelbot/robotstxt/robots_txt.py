@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import itemgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import (
+    agent_key,
+    check_url,
+    is_a_url,
+    is_swapped,
+    octets_of,
+)
 from mandelbot.robotstxt.decider import Decider
 from mandelbot.robotstxt.grammar import grammar_of
 
@@ -63,9 +70,14 @@ class RobotsTxt:
     ) -> RobotsTxt:
         """Parse the body of a robots.txt. Never raises, whatever the bytes.
 
-        Only whole lines within `max_bytes` count; None: no limit. An unknown dialect
-        raises ValueError.
+        Only whole lines within `max_bytes` count; None: no limit.
+
+        Raises:
+            TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
+            ValueError: the dialect is unknown.
         """
+        if type(body) is not bytes:
+            body = octets_of(body, "body", "response.body")
         return cls(body, dialect, max_bytes)
 
     def __repr__(self) -> str:
@@ -79,12 +91,19 @@ class RobotsTxt:
     # Deciding.
 
     def allowed(self, url: str, agent: Agent) -> bool:
-        """Return whether the agent may fetch the URL. An invalid URL is allowed."""
+        """Return whether the agent may fetch the URL. An invalid URL is allowed.
+
+        Raises:
+            TypeError: one of both is no text, and the agent no sequence of texts.
+            ValueError: the agent is a URL, and the URL is none: they are swapped.
+        """
         try:
             decider = self._deciders[agent]
-        except (KeyError, TypeError):  # not cached yet, or an unhashable list
-            return self.decider(agent).allowed(url)
-        if "%" in url or "#" in url or not url.isascii():
+            is_plain = "%" not in url and "#" not in url and url.isascii()
+        except (AttributeError, KeyError, TypeError):
+            # not cached yet, an unhashable list, or a wrong type
+            return self._allowed_first(url, agent)
+        if not is_plain:
             return decider.allowed(url)
         index = decider.index
         if index is None:
@@ -97,17 +116,29 @@ class RobotsTxt:
             return answer
         return decider.allowed(url) if answer is None else answer.decide(url)
 
+    def _allowed_first(self, url: str, agent: Agent) -> bool:
+        check_url(url)
+        if is_swapped(url, agent) and is_a_url(agent):
+            raise ValueError(
+                f"url is {url!r} and agent is {agent!r}: are they swapped?"
+                " Call allowed(url, agent)"
+            )
+        return self.decider(agent).allowed(url)
+
     def verdict(self, url: str, agent: Agent) -> Verdict:
         """Like `allowed`, with the rule that decided, its line and its group.
 
         Costs a scan of the agent's rules; after several calls some lookups, and memory
         for the rules. On a hot path, call `allowed` first.
         """
-        return self.decider(agent).verdict(url)
+        verdict = self.decider(agent).verdict(url)
+        if verdict.reason == verdict.NOT_A_URL and is_swapped(url, agent):
+            return replace(verdict, reason=verdict.SWAPPED)
+        return verdict
 
     def decider(self, agent: Agent) -> Decider:
         """Return what decides for an agent. Internal, as its class."""
-        key = agent if isinstance(agent, str) else tuple(agent)
+        key = agent if isinstance(agent, str) else agent_key(agent)
         decider = self._deciders.get(key)
         if decider is None:
             if len(self._deciders) >= CACHED_AGENTS:
@@ -161,14 +192,14 @@ class RobotsTxt:
             return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 
-        found = [
-            (number, url)
-            for number, value in self.grammar.values("sitemap", self.cleaned)
-            if value
-            for url in sitemap_lines.urls_of(value)
-        ]
-        found += sitemap_lines.bare_urls(self.cleaned)
-        return tuple(url for _, url in sorted(found, key=itemgetter(0)))
+        of_line: dict[int, tuple[str, ...]] = {}
+        for number, value in self.grammar.values("sitemap", self.cleaned):
+            if value:
+                of_line[number] = sitemap_lines.urls_of(value)
+        # a dialect may read such a line, too: "Sitemaps https" is a field to Google
+        for number, url in sitemap_lines.bare_urls(self.cleaned):
+            of_line[number] = (url,)
+        return tuple(url for number in sorted(of_line) for url in of_line[number])
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -267,7 +267,7 @@ def text_of(
     """Return the report on a file, or on several, in the format of the options."""
     reports = report.get("files", [report])
     if opts.format == "github":
-        return github_text(reports)
+        return github_text(reports, in_full=opts.full)
     if opts.format == "sarif":
         return sarif_text(reports, wanted.takes)
     texts = [text(one, paint, in_full=opts.full) for one in reports]
@@ -365,9 +365,18 @@ def _uri(source: str) -> str:
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github_text(reports: Iterable[dict[str, Any]]) -> str:
-    """Return one workflow command per finding, and per file that is not available."""
-    return "".join(f"{line}\n" for report in reports for line in _commands(report))
+def github_text(reports: Iterable[dict[str, Any]], *, in_full: bool = False) -> str:
+    """Return one workflow command per finding, and per file that is not available.
+
+    GitHub shows ten of a kind: notes stand there only if all is wanted, and come last.
+    """
+    shown: list[str] = []
+    notes: list[str] = []
+    for report in reports:
+        for line in _commands(report):
+            of_kind = notes if line.startswith("::notice ") else shown
+            of_kind.append(f"{line}\n")
+    return "".join(shown + notes if in_full else shown)
 
 
 def _commands(report: dict[str, Any]) -> Iterator[str]:
