@@ -299,7 +299,10 @@ class Throttle:
         decision = self.decide(site, flight)
         if decision is not GO:
             return decision
-        if site.pacer.is_on and (due := self.peers.claim_turn(site)):
+        due = 0.0
+        if site.pacer.is_needed(self._now()):
+            due = self.peers.claim_turn(site)
+        if due:
             site.pacer.postpone(due)  # takes it back
             return self.decide(site, flight)
         self.let_leave(flight)
@@ -317,7 +320,7 @@ class Throttle:
             site.tally.left(now)
             self._keep_turn(site, now, is_held=True)
         if site.pause.probe is flight:
-            self.peers.note_probe(site.name)
+            self.peers.note_probe(site)
 
     async def wait(
         self, flight: Flight[Site], decision: Decision | None = None
