@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mandelbot.preferences.statements import Statement, Usage
     from mandelbot.robotstxt.agents import Agent
     from mandelbot.robotstxt.dialects import Dialect
+    from mandelbot.robotstxt.full_urls import FullUrlRules
     from mandelbot.robotstxt.records import Record
     from mandelbot.robotstxt.times import RequestRate, TimeWindow
     from mandelbot.robotstxt.verdict import Verdict
@@ -50,6 +51,7 @@ class RobotsTxt:
         "_body",
         "_deciders",
         "_fetched",
+        "_full_urls",
         "_grammar",
         "_max_bytes",
         "_preferences",
@@ -66,6 +68,8 @@ class RobotsTxt:
         # by agent as given, and by its names
         self._deciders: dict[object, Decider] = {}
         self._preferences: FilePreferences | None = None
+        # the rules of a file that name hosts; None: none, or not asked yet
+        self._full_urls: FullUrlRules | None = None
 
     @classmethod
     def parse(
@@ -109,7 +113,9 @@ class RobotsTxt:
             is_plain = "%" not in url and "#" not in url and url.isascii()
         except (AttributeError, KeyError, TypeError):
             # not cached yet, an unhashable list, or a wrong type
-            return self._allowed_first(url, agent)
+            if type(url) is not str or ("://" not in url and not url.startswith("/")):
+                _check_order(url, agent)
+            return self._decider(agent).allowed(url)
         if not is_plain:
             return decider.allowed(url)
         index = decider.index
@@ -122,15 +128,6 @@ class RobotsTxt:
         if answer is True or answer is False:
             return answer
         return decider.allowed(url) if answer is None else answer.decide(url)
-
-    def _allowed_first(self, url: str, agent: Agent) -> bool:
-        check_url(url)
-        if is_swapped(url, agent) and is_a_url(agent):
-            raise ValueError(
-                f"url is {url!r} and agent is {agent!r}: are they swapped?"
-                " Call allowed(url, agent)"
-            )
-        return self._decider(agent).allowed(url)
 
     def preparing(self, url: str, agent: Agent) -> Iterator[object] | None:
         """Return steps that prepare the decisions on URLs such as this one.
@@ -165,10 +162,21 @@ class RobotsTxt:
             names = self._grammar.names_of(key)
             decider = self._deciders.get(names)
             if decider is None:
-                decider = Decider(self._body, self._grammar, names)
+                find = self._grammar.full_url
+                if find is not None and find.search(self._body):
+                    decider = self._decider_by_host(names)
+                else:
+                    decider = Decider(self._body, self._grammar, names)
             self._deciders[names] = decider
             self._deciders[key] = decider
         return decider
+
+    def _decider_by_host(self, names: tuple[str, ...]) -> Decider:
+        from mandelbot.robotstxt.full_urls import DeciderByHost, FullUrlRules  # noqa: PLC0415 -- few files
+
+        if self._full_urls is None:
+            self._full_urls = FullUrlRules(self._body, self._grammar)
+        return DeciderByHost(self._body, self._grammar, names, self._full_urls)
 
     # Other lines for an agent.
 
@@ -325,4 +333,14 @@ class RobotsTxt:
             return ()
         return tuple(
             value for _, value in self._grammar.values(field, self._body) if value
+        )
+
+
+def _check_order(url: str, agent: Agent) -> None:
+    """Raise an exception for a URL that is none and an agent that is one."""
+    check_url(url)
+    if is_swapped(url, agent) and is_a_url(agent):
+        raise ValueError(
+            f"url is {url!r} and agent is {agent!r}: are they swapped?"
+            " Call allowed(url, agent)"
         )
