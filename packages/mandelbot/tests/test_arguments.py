@@ -7,12 +7,13 @@ import pytest
 from mandelbot import (
     RobotsTxt,
     SitemapReader,
+    lint,
     normalize,
     page_usage,
     robot_tags,
+    usage,
     wait_asked_for,
 )
-from mandelbot.findings import lint
 
 BODY = b"User-agent: *\nDisallow: /a\n"
 ROBOTS = RobotsTxt.parse(BODY)
@@ -63,8 +64,8 @@ def test_a_buffer_is_read_as_its_bytes(kind):
 ASK = {
     "allowed": ROBOTS.allowed,
     "verdict": ROBOTS.verdict,
-    "usage": ROBOTS.usage,
-    "preparing": ROBOTS.preparing,
+    "usage": lambda url, agent: usage(ROBOTS, url, agent),
+    "preparing": lambda url, agent: ROBOTS.decider(agent).preparing(url),
 }
 
 

@@ -9,8 +9,10 @@ from .answers.outcome import OutcomePolicy as OutcomePolicy
 from .answers.retry_after import wait_asked_for as wait_asked_for
 from .findings import Finding as Finding
 from .findings import Severity as Severity
+from .findings import lint as lint
 from .fix import normalize as normalize
 from .preferences.in_pages import page_usage as page_usage
+from .preferences.of_file import usage as usage
 from .preferences.statements import Statement as Statement
 from .preferences.statements import Usage as Usage
 from .robotstxt import DIALECTS as DIALECTS

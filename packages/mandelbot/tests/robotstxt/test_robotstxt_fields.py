@@ -105,7 +105,7 @@ def test_a_delay_belongs_to_the_agents_whose_lines_stand_right_before_it(dialect
     assert [a for a in agents if robots.comments(a)] == ["five"]
     closed = {agent for agent in agents if not robots.allowed("/a", agent)}
     assert closed == {"one", "two", "three", "nobody"}
-    assert robots.group_lines("crawl-delay", "three") == ((10, "1"), (12, "2"))
+    assert robots.decider("three").values("crawl-delay") == [(10, "1"), (12, "2")]
 
 
 def test_extended2_a_hash_within_a_value_is_the_escape_of_a_url():

@@ -78,9 +78,8 @@ class FindingKind(NamedTuple):
 class Finding:
     r"""A finding in a file or its delivery; as a string, one line.
 
-    >>> from mandelbot import RobotsTxt
-    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisalow: /x\n")
-    >>> print(robots.findings()[-1])
+    >>> from mandelbot import lint
+    >>> print(lint(b"User-agent: *\nDisalow: /x\n")[-1])
     line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
     """
 

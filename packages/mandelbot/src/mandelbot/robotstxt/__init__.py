@@ -15,6 +15,7 @@ _HOMES = {
     "Agent": ".agents",
     "header_text": ".agents",
     "product_tokens": ".agents",
+    "LARGE": ".decider",
     "DIALECTS": ".dialects",
     "Dialect": ".dialects",
     "known_robot_verdict": ".known_robots",

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
-from mandelbot.findings import FINDINGS, Severity, lint_delivery
+from mandelbot.findings import FINDINGS, Severity, lint, lint_delivery
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import RobotsTxt
 
@@ -61,7 +61,7 @@ def check(
         robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
     every = [
         *(lint_delivery(delivery) if delivery else ()),
-        *(robots.findings() if robots else ()),
+        *(lint(robots, site=rules.site) if robots else ()),
     ]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records
