@@ -11,6 +11,7 @@ from .failures import error_text as error_text
 from .failures import failure_at as failure_at
 from .failures import failure_of as failure_of
 from .failures import has_begun as has_begun
+from .failures import was_new_connection as was_new_connection
 from .failures import without_traceback as without_traceback
 from .inside import leads_inside as leads_inside
 from .meaning import GOES_BACK as GOES_BACK
