@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers import (
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
     Kind,
     ResponseMeaning,
-    failure_of,
     meaning_of,
 )
 from mandelbot.formatting import counted
@@ -493,7 +493,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from mandelbot.answers import quota_of  # noqa: PLC0415 -- few sites
+    from mandelbot.answers.retry_after import quota_of  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site

@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
