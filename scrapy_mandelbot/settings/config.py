@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot import OutcomePolicy
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from mandelbot.origins import value_for
 from scrapy.settings import SETTINGS_PRIORITIES
 
@@ -307,7 +307,7 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from mandelbot.answers import leads_inside  # noqa: PLC0415
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
 

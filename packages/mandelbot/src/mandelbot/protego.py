@@ -20,7 +20,8 @@ from dataclasses import replace
 from datetime import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.dialects import DIALECTS
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect

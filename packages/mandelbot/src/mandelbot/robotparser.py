@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 from urllib.robotparser import RequestRate
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.robotstxt.times import rate_at
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ import robotstxt_reference as reference
 from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
 
-from mandelbot import lint
+from mandelbot import DIALECTS, RobotsTxt, lint
 from mandelbot.findings import FINDINGS
 from mandelbot.fix import normalize, prove, rewrite
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.sitemap_lines import urls_of
 

@@ -16,12 +16,12 @@ from tables import each_row
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
 
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.cli.output import check_report
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
 from mandelbot.findings.agent_checks import ROBOT_NAMES
 from mandelbot.findings.spelling import Spelling
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 
 def codes(text):

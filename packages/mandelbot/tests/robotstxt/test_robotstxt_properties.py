@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, decider, index
+from mandelbot import DIALECTS, RobotsTxt
+from mandelbot.robotstxt import decider, index
 from mandelbot.robotstxt.paths import normalise, read_url
 
 ORIGINS = (

@@ -9,11 +9,11 @@ import re
 import pytest
 from protego import Protego
 
+from mandelbot import DIALECTS
 from mandelbot.findings import FINDINGS, Severity, lint
 from mandelbot.fix import normalize
 from mandelbot.fix.effects import FIRST_MATCH, OWN_URLLIB, PROTEGO, READERS
 from mandelbot.fix.questions import SITE
-from mandelbot.robotstxt import DIALECTS
 
 # Not by the newer rules of Python's parser: few Pythons have them.
 ASKED = {

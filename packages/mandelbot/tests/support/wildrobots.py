@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from mandelbot.robotstxt import DIALECTS
+from mandelbot import DIALECTS
 
 MORE_DIALECTS = {
     "old text": replace(DIALECTS["extended2"], name="old text", precedence="kind"),

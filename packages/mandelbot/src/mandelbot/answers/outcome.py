@@ -301,8 +301,14 @@ class OutcomePolicy(NamedTuple):
         """Seconds before the last of the short tries."""
         return self.first_wait * _GROWTH ** (SHORT_TRIES - 2)
 
-    def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
-        """Return what the answer means, given what is known of the site."""
+    def outcome_of(
+        self, answer: Answer, known: SiteKnowledge = SiteKnowledge()
+    ) -> Outcome:
+        """Return what the answer means, given what is known of the site.
+
+        >>> OutcomePolicy().outcome_of(Answer(404)).reason
+        'robots.txt: 404, there is none'
+        """
         for row in TABLE:  # the last row takes any
             if row.takes(answer, known, self):
                 break
@@ -327,7 +333,7 @@ class OutcomePolicy(NamedTuple):
 
     def outcome_of_copy(self, status: int) -> Outcome:
         """Return what a copy means that was kept under this status."""
-        return self.outcome_of(Answer(status), SiteKnowledge())
+        return self.outcome_of(Answer(status))
 
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
         """Return whether to find out now if the server says 5xx where it means 404.

@@ -132,7 +132,12 @@ def _one_each(found: Iterable[LintHit]) -> Iterator[LintHit]:
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
-    """Return what is wrong with how a file came."""
+    """Return what is wrong with how a file came.
+
+    >>> from mandelbot import Delivery, lint_delivery
+    >>> print(*lint_delivery(Delivery(redirects=6)))
+    warning: There are 6 redirects. [many-redirects]
+    """
     return _sorted(check_delivery(delivery))
 
 

@@ -187,6 +187,11 @@ class Correction(NamedTuple):
     """That the normal form says in the dialect what the file says, all of it."""
 
     @property
+    def changes(self) -> tuple[str, ...]:
+        """What changes for whom, as sentences."""
+        return tuple(sentences(self.effects))
+
+    @property
     def is_harmless(self) -> bool:
         """Whether nothing opens, and only what is meant to be closed closes."""
         return not self.harm and (self.proof is None or self.proof.holds)

@@ -3,7 +3,8 @@
 A new robot is a new row::
 
     from dataclasses import replace
-    from mandelbot.robotstxt import DIALECTS, RobotsTxt
+    from mandelbot.robotstxt.dialects import DIALECTS
+    from mandelbot.robotstxt.robots_txt import RobotsTxt
 
     mine = replace(DIALECTS["mandelbot"], name="mine", precedence="first")
     robots = RobotsTxt.parse(body, dialect=mine)

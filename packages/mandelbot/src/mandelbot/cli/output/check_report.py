@@ -15,7 +15,7 @@ from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint, lint_delivery
 from mandelbot.formatting import counted, printable
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from argparse import Namespace
