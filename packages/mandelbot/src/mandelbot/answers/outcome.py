@@ -213,6 +213,9 @@ class SiteKnowledge(NamedTuple):
     """Tries in vain while no site answered; they lengthen the wait, and end nothing."""
 
 
+NOTHING_KNOWN = SiteKnowledge()
+
+
 @dataclass
 class Trouble:
     """The last answers of a site whose robots.txt is unavailable or unreachable."""
@@ -302,7 +305,7 @@ class OutcomePolicy(NamedTuple):
         return self.first_wait * _GROWTH ** (SHORT_TRIES - 2)
 
     def outcome_of(
-        self, answer: Answer, known: SiteKnowledge = SiteKnowledge()
+        self, answer: Answer, known: SiteKnowledge = NOTHING_KNOWN
     ) -> Outcome:
         """Return what the answer means, given what is known of the site.
 
