@@ -8,8 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from mandelbot import Dialect
-from mandelbot.robotstxt import DIALECTS
+from mandelbot import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers import (
+from mandelbot.answers.failures import failure_of, has_begun, was_new_connection
+from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
     Kind,
     ResponseMeaning,
-    failure_of,
-    has_begun,
     meaning_of,
-    was_new_connection,
 )
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
@@ -507,7 +505,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from mandelbot.answers import quota_of  # noqa: PLC0415 -- few sites
+    from mandelbot.answers.retry_after import quota_of  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site

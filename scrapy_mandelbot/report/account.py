@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from mandelbot import Failure
-from mandelbot.answers import failure_of
+from mandelbot.answers.failures import failure_of
 from mandelbot.formatting import counted, shown, without_credentials
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 

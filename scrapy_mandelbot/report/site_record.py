@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 
 from scrapy_mandelbot.fields import (
     Column,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot import OutcomePolicy
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_mandelbot.politeness.budget import BudgetLimits
@@ -308,7 +308,7 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from mandelbot.answers import leads_inside  # noqa: PLC0415
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
 

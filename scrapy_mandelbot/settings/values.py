@@ -413,7 +413,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
         named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from mandelbot.preferences import CATEGORIES  # noqa: PLC0415
+    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
 
     if not isinstance(named, Iterable):
         named = [None]

@@ -16,8 +16,7 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
-    from mandelbot import RobotsTxt
-    from mandelbot.robotstxt import Agent
+    from mandelbot import Agent, RobotsTxt
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace
