@@ -197,8 +197,8 @@ class RobotsFetcher:
     ) -> SiteRules:
         """Return the rules from memory, the store, or a fetch that requests share.
 
-        The fetch takes the route of the request. `has_answered`: whether the site has sent a
-        response in this run.
+        The fetch takes the route of the request. `has_answered`: whether the site has
+        sent a response in this run.
         """
         rules, copy = self._known(site)
         if rules is not None:

@@ -77,7 +77,7 @@ class Instruments:
                 one.description,
                 _OF_SITE,
                 buckets=BUCKETS,
-                registry=registry,
+                registry=None,
             )
             for one in METRICS
             if one.kind == "histogram"
@@ -132,6 +132,7 @@ class Instruments:
 
         for metric in METRICS:
             if metric.kind == "histogram":
+                yield from _without_begin(self._histograms[metric.name])
                 continue
             name = _name(metric)
             family: Any = GaugeMetricFamily(name, metric.description)
@@ -155,6 +156,15 @@ class Instruments:
 
 _OF_SITE = ("spider", "server_address", "server_port", "url_scheme")
 """Labels of a histogram; those that a site does not have are empty."""
+
+
+def _without_begin(histogram: Any) -> Iterator[Any]:
+    """Yield the metric without the time at which each of its series began."""
+    for family in histogram.collect():
+        family.samples = [
+            one for one in family.samples if not one.name.endswith("_created")
+        ]
+        yield family
 
 
 def _name(metric: Metric) -> str:

@@ -320,7 +320,7 @@ def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
-        from scrapy_mandelbot.fleet.redis_address import checked  # noqa: PLC0415
+        from scrapy_mandelbot.settings.redis_url import checked  # noqa: PLC0415
     except ImportError:
         takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
         raise SettingsError(name, shown, takes) from None
