@@ -32,6 +32,7 @@ __all__ = ["Protego"]
 _DIALECT = replace(
     DIALECTS["mandelbot"],
     name="protego",
+    full_urls=False,
     spellings=(
         ("user-agent", ("useragent", "user agent")),
         ("disallow", ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")),

@@ -40,7 +40,7 @@ _FIRST_ERROR = 500
 class RobotFileParser:
     """Stands in for ``urllib.robotparser.RobotFileParser``."""
 
-    def __init__(self, url: str = "", *, dialect: str | Dialect = "mandelbot") -> None:
+    def __init__(self, url: str = "", *, dialect: str | Dialect = "rfc9309") -> None:
         self.disallow_all = False
         """Whether nothing may be fetched; callers may set it."""
         self.allow_all = False

@@ -176,7 +176,8 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
         for line in verdicts[name][:2]:
             target = read_url(line["url"], DIALECTS[dialect])[1]
             agent = line["agent"].lower()
-            expected = reference.decide(body, DIALECTS[dialect], agent, target)
+            origin = re.match("[a-z]+://[^/?]+", line["url"])[0]
+            expected = reference.decide(body, DIALECTS[dialect], agent, target, origin)
             verdict = robots.verdict(line["url"], agent)
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
 

@@ -43,7 +43,10 @@ DIALECT_TEXTS = {
         "The longest path that matches decides, and Allow wins a tie. * and a final $"
         " are wildcards, groups for the same robot count together."
     ),
-    "rfc9309": "The standard of 2022. It decides as Mandelbot does.",
+    "rfc9309": (
+        "The standard of 2022. It decides as Mandelbot does, but rules that are whole"
+        " URLs match nothing."
+    ),
     "google": (
         "Google's own parser: the standard, some misspelt fields, and lines without a"
         " colon."
