@@ -46,14 +46,14 @@ VERBS = {
     ),
     "job": Verb(
         "scrapy_mandelbot.commands.job_verb:look_at_job",
-        "show what waits in a job; requeue, add or forget requests",
+        "show what waits in a job; requeue, add or forget requests; repair its file",
         (
             argument("job", metavar="JOBDIR|URL#NAME"),
             argument(
                 "what",
                 nargs="?",
-                choices=("requeue", "add", "forget"),
-                metavar="requeue|add|forget",
+                choices=("requeue", "add", "forget", "repair"),
+                metavar="requeue|add|forget|repair",
             ),
             argument("site", nargs="?", metavar="SITE|FILE"),
             flag("--export", "print all requests of the job, as JSON lines"),

@@ -17,7 +17,9 @@ from mandelbot.answers import (
     Kind,
     ResponseMeaning,
     failure_of,
+    has_begun,
     meaning_of,
+    was_new_connection,
 )
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
@@ -42,6 +44,7 @@ from scrapy_mandelbot.time_text import duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mandelbot import Failure
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -146,6 +149,11 @@ class PauseMiddleware:
             return
         if not _OF_QUOTAS.isdisjoint(response.headers):
             note_quota(self._crawl, flight, response)
+        if meaning.kind is Kind.FAILED and flight.site.well_url:
+            reason = f"{response.status} for {request}"
+            if self._throttle.pauses.failed(flight, reason, response.status):
+                flight.meaning = GOES_BACK
+            return
         is_page = meaning.kind is Kind.PAGE and request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
@@ -333,23 +341,9 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            # After a proxy's failure, the project's components retry by another proxy.
-            by_proxy = bool(request.meta.get("proxy"))
-            is_down = False
-            if failure.is_outage and not by_proxy:
-                throttle.in_flight.unresponsive.fail(flight, failure)
-                page = throttle.in_flight.fingerprint_of(flight)
-                is_certain = failure.is_certain
-                is_down = flight.site.is_silent(
-                    flight, page, throttle.now(), is_certain=is_certain
-                )
-                if throttle.pauses.network_failed(flight.site):
-                    is_down = True
-            is_reported = failure.concerns_site and flight.site.pause.probe is flight
-            if not is_down and (by_proxy or not is_reported):
+            if not self._hear_nothing(flight, failure, exception):
                 throttle.release(flight)
                 return None
-            throttle.pauses.refused(flight, f"{failure.value} for {request}")
             if flight.is_refused_alone and self._is_left(flight):
                 return throttle.leave_to_next_run(flight, failure.value)
             # Enough tries: RetryMiddleware decides now.
@@ -363,6 +357,34 @@ class PauseMiddleware:
                 throttle.release(flight)
                 return None
         return self._back_to_its_sender(flight)
+
+    def _hear_nothing(
+        self, flight: Flight[Site], failure: Failure, exception: Exception
+    ) -> bool:
+        """Report a request without an answer to its site.
+
+        Returns whether the request is sent again without a retry being counted.
+        """
+        pauses = self._throttle.pauses
+        site = flight.site
+        if flight.request.meta.get("proxy"):
+            return False  # the project's components retry by another proxy
+        reason = f"{failure.value} for {flight.request}"
+        if not failure.is_outage:
+            if not failure.concerns_site or site.pause.probe is not flight:
+                return False
+            pauses.refused(flight, reason)
+            return True
+        self._throttle.in_flight.unresponsive.fail(flight, failure)
+        if has_begun(exception) and site.pause.probe is not flight:
+            return False  # the site answered, and the page broke off
+        is_cut_off = pauses.network_failed(site)
+        if is_cut_off or (failure.is_certain and site.has_answered):
+            pauses.refused(flight, reason)
+            return True
+        is_safe = flight.request.method in SAFE_METHODS
+        is_connection = is_safe and was_new_connection(exception)
+        return pauses.failed(flight, reason, is_connection=is_connection)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
         """Return the request to send back; None: its site or section is given up."""
@@ -471,7 +493,7 @@ def _would_retry(
         return False
     fingerprint = crawler.request_fingerprinter.fingerprint(request)
     most = request.meta.get("max_retry_times", retry.max_retry_times)
-    return bool(flight.site.faults.times(fingerprint) <= most)
+    return bool(flight.site.times(fingerprint) <= most)
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:

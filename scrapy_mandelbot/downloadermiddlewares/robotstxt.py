@@ -111,7 +111,7 @@ class RobotsTxtMiddleware:
 
     async def _prepare_reasons(self, rules: SiteRules, request: Request) -> None:
         """Prepare in slices what says why a large file forbids a request."""
-        steps = rules.robots.explaining(self._agent(request))
+        steps = rules.robots.decider(self._agent(request)).explaining()
         if steps:
             await self._crawl.clock.share.run(steps)
 
@@ -254,7 +254,7 @@ class RobotsTxtMiddleware:
             verdict.rule is not None
             and verdict.rule.path in _EVERY_PAGE
             and site.is_news("forbidden")
-            and not rp.robots.group_lines("allow", agent)
+            and not rp.robots.decider(agent).values("allow")
         ):
             emit(events.FORBIDDEN_ALL, site=site.name, file=file, verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")

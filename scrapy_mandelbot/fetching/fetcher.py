@@ -14,6 +14,7 @@ from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
 from mandelbot.answers import Trouble, without_traceback
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
+from mandelbot.robotstxt import LARGE
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import build_from_crawler, load_object
 
@@ -216,7 +217,8 @@ class RobotsFetcher:
         """Return the steps before a decision on a request, if they take long."""
         if not rules.is_large:
             return None
-        return rules.robots.preparing(request.url, self._agents.of(request))
+        agent = self._agents.of(request)
+        return rules.robots.decider(agent).preparing(request.url)
 
     async def _announce_new(
         self, site: str, request: Request, rules: SiteRules
@@ -265,7 +267,8 @@ class RobotsFetcher:
             emit(events.COMMENTED, site=site, comments=said)
         if not isinstance(rules.parser, MandelbotRobotParser):
             return
-        misspelt = rules.robots.misspelt_line
+        robots = rules.robots
+        misspelt = robots.grammar.misspelt_line(robots.cleaned)
         if misspelt:
             line, text, field = misspelt
             emit(
@@ -317,9 +320,7 @@ class RobotsFetcher:
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
         rules = SiteRules(site, outcome, robots, decides, until)
         rules.cites_inside = config.private_hosts
-        rules.is_large = len(body) > robots.LARGE and isinstance(
-            parser, MandelbotRobotParser
-        )
+        rules.is_large = len(body) > LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 

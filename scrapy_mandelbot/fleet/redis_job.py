@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
     from scrapy_mandelbot.fleet.job_server import JobTerms
 
-VERSION = 1  # of the format of a job
+VERSION = 2
+"""The number of the form of a job.
+
+It counts each change of what the keys hold (``tests/job/test_job_forms.py``).
+"""
 _ADD = "add URLs by `scrapy robots job … add`"
 
 
@@ -39,6 +43,7 @@ class RedisJobServer:
         self._reader = terms.version, at_once
         self._redis = RedisConnection(url, terms.name)
         self._has_joined = False
+        self._born = 0  # when the job began, in milliseconds of the server
 
     def __repr__(self) -> str:
         return f"<RedisJobServer {self.where}>"
@@ -61,11 +66,7 @@ class RedisJobServer:
         reply: list[Any] = []
         while not reply:  # a part of the keys has stopped to expire
             version, *reply = self._redis.run("join", asked, all_keys=True)
-        if int(version) != VERSION:
-            raise StorageError(
-                f"the job {self.key} was written by another version (format"
-                f" {int(version)})"
-            )
+        self.check(int(version))
         if len(reply) == 1:
             raise StorageError(
                 f"the job {self.key} is the project {name(reply[0])!r}'s, and this is"
@@ -74,8 +75,16 @@ class RedisJobServer:
             )
         self._has_joined = True
         worker, run, waiting, others, born, over, known = map(int, reply)
+        self._born = born
         finished = FinishedJob(over / 1000, known) if over else None
         return JoinReply(worker, run, waiting, others, born, token, risks, finished)
+
+    def check(self, version: int) -> None:
+        """Raise a StorageError for a job of another form: it would be read wrongly."""
+        if version != VERSION:
+            raise StorageError(
+                f"the job {self.key} was written by another version (format {version})"
+            )
 
     def exchange(self, exchange: Exchange) -> Reply:
         arguments = exchange.arguments(self._lease, self._reader)
@@ -88,7 +97,7 @@ class RedisJobServer:
         self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
     ) -> CookieReply:
         own = [value for change in changes for value in change]
-        said = self._redis.run("cookies", [known, most, limit, *own])
+        said = self._redis.run("cookies", [known, most, limit, self._born, *own])
         return CookieReply(int(said[0]), bool(said[1]), said[2])
 
     def leave(

@@ -206,7 +206,7 @@ def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
     return sorted(
         number
         for field, read in TIME_READERS.items()
-        for number, value in robots.group_lines(field, agent)
+        for number, value in robots.decider(agent).values(field)
         if (read(value) is not None) is are_readable
     )
 

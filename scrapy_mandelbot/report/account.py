@@ -65,7 +65,6 @@ HOW_RUNS_END = {
         "Finished",
         "but for requests set aside, which `scrapy robots job` lists",
     ),
-    "job_salvaged": ("Finished", "but a damaged file may have lost requests"),
     "job_idle": ("Stopped", "other workers go on"),
     "job_not_saved": ("Stopped", "the job could not be saved"),
     "job_unreadable": ("Stopped", "the job could not be read"),
@@ -74,9 +73,7 @@ HOW_RUNS_END = {
 """Of finish reasons, the first word of the verdict, and why; of all others, they are
 the why.
 """
-FAILING_REASONS = frozenset(
-    {"job_salvaged", "job_not_saved", "job_unreadable", "job_forgotten"}
-)
+FAILING_REASONS = frozenset({"job_not_saved", "job_unreadable", "job_forgotten"})
 """Finish reasons with which a run exits with status 1, whatever the settings."""
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 

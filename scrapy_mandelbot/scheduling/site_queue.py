@@ -523,7 +523,11 @@ class SiteQueue:
             enough = first + site.tally.pages
             if finds_limits:
                 enough = site.concurrency.bound
-            if activity and (activity >= in_flight.limits[slot] or activity >= enough):
+            if activity and (
+                activity >= in_flight.limits[slot]
+                or activity >= enough
+                or activity >= site.ceiling.most
+            ):
                 in_flight.drop_lost_in(slot)
                 if self._has_enough_in_flight(site, slot):
                     round_robin.step_out(queue, until_an_end=True)
@@ -550,13 +554,27 @@ class SiteQueue:
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
         """Return whether a slot transfers no more, or a site bears no more."""
         in_flight = self._in_flight
-        if in_flight.is_full(slot):
+        if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
             return True
         if in_flight.finds_limits:
             return in_flight.count(site, slot) >= site.concurrency.bound
         if self._at_first == inf:
             return False
         return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+
+    def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
+        """Hold requests back that a site would reset; return whether it would.
+
+        Until another one has ended, or hangs.
+        """
+        if site.ceiling.most == inf:
+            return False
+        now = self._crawl.now()
+        since = site.counts_since(now)
+        if self._in_flight.count_since(site, slot, since) < site.ceiling.most:
+            return False
+        self._throttle.timers.set(site, 2.0 * now - since)
+        return True
 
     def _decide(self, queue: SubQueue) -> Decision:
         """Decide on the next request of a sub-queue."""

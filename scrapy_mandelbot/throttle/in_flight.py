@@ -410,6 +410,11 @@ class InFlight:
         """Return how many requests to a site are in flight through a slot."""
         return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
+    def count_since(self, site: Site, slot: str, since: float) -> int:
+        """Return how many of them were handed out, or sent, since a time."""
+        flights = self._in_slots.get(slot, ())
+        return sum(one.site is site and one.sent_at >= since for one in flights)
+
     def drop_if_lost(self, flight: Flight[Site]) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):

@@ -110,6 +110,7 @@ class Throttle:
             total=config.pause_total,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
+        self.pauses.health_check = self.health_check
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
@@ -380,7 +381,7 @@ class Throttle:
     def handed_on(self, flight: Flight[Site]) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
+        flight.site.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
         self, flight: Flight[Site], event: events.Event = events.BOUNCED
@@ -410,7 +411,7 @@ class Throttle:
             )
         else:  # there may be many of a site
             self._count(events.PAGE_GIVEN_UP, site=site.name)
-        site.faults.forget(self.in_flight.fingerprint_of(flight))
+        site.forget(self.in_flight.fingerprint_of(flight))
         flight.not_before = inf
         return self.send_back(flight)
 

@@ -134,7 +134,7 @@ def test_each_step_to_the_first_verdict_is_short():
     def count(_frame, event, _what):
         calls[-1] += event == "call"
 
-    steps = robots.explaining("Mandelbot")
+    steps = robots.decider("Mandelbot").explaining()
     gc.disable()  # what other tests left would be finalized amid a step
     sys.setprofile(count)
     try:

@@ -25,10 +25,13 @@ ROOMS = {
     "dates": ["mandelbot.dates"],
     "preferences": [
         "mandelbot.preferences.in_pages:page_usage,stated_terms",
+        "mandelbot.preferences.of_file:preference_lines,usage",
         "mandelbot.preferences.statements:Statement,Terms,Usage",
         "mandelbot.preferences.tdmrep:TdmFile,with_tdm_file",
     ],
     "robotstxt": [
+        "mandelbot.findings:lint",
+        "mandelbot.fix:normalize",
         "mandelbot.robotstxt",
         "mandelbot.robotstxt.records:Record,RecordProblem",
         "mandelbot.robotstxt.times:RequestRate,TimeWindow,rate_at",
@@ -78,7 +81,7 @@ def _marks(row):
     """Leave what takes seconds to later runs, where another row judges the same
     function.
     """
-    if not row.function.endswith(".rewrite") or row.variant == "mandelbot":
+    if not row.function.endswith(".normalize") or row.variant == "mandelbot":
         return []
     return [pytest.mark.slow if row.variant == "extended2" else pytest.mark.thorough]
 

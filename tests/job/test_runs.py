@@ -25,7 +25,6 @@ from scrapy_mandelbot.job.deliveries import FEW, bring_back
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.middleware import JobMiddleware
-from scrapy_mandelbot.job.salvage import FILE
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 PAGE = "https://example.com/"
@@ -568,29 +567,3 @@ def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path
     second.send(signals.spider_opened)
     assert second.crawler.spider.state == {"pages": 7}
     assert not (tmp_path / "job" / "spider.state").exists()
-
-
-def test_a_run_on_a_salvaged_file_fails_at_its_end(run, tmp_path, caplog):
-    """As nobody knows what was lost; also where the run that salvaged it was killed,
-    and once.
-    """
-    first = run()
-    first.start("1", "2")
-    first.close()
-    path = tmp_path / "job" / FILE
-    path.write_bytes(b"\xff" * 2048 + path.read_bytes()[2048:])
-    second = run()
-    second.send(signals.spider_opened)
-    assert len(second.scheduler) == 2
-    second.die()
-    third = run()
-    for request in iter(third.next, None):
-        third.end(request)
-    (closing,) = (one for one in third.send(signals.spider_idle) if one is not None)
-    assert isinstance(closing.value, CloseSpider)
-    assert closing.value.reason == "job_salvaged"
-    third.close(reason="job_salvaged")
-    third.send(signals.engine_stopped)
-    assert third.crawler.spider is None, "scrapy crawl exits with 1"
-    assert "Requests of this job may be lost" in caplog.messages[-1]
-    assert not any(run().send(signals.spider_idle))

@@ -6,9 +6,10 @@
 -- where it is not to wait for sites that are paused; 10 version of its spider; 11 by deaths, how many such
 -- requests it sends at once; then what it says, each a word and its arguments.
 --
--- Returns: 'lost' and the number of its last exchange that is kept, -1: none is, where the lease of this
---   worker has ended and another may have its sites, or where this is an older state of the job than the
---   worker knows: it is to leave, and to join anew; else
+-- Returns: 'lost', the number of its last exchange that is kept, -1: none is, and when the job began, 0: there
+--   is none, where the lease of this worker has ended and another may have its sites, or where this is an older
+--   state of the job than the worker knows: it is to leave, and to join anew. Of another job nothing is written;
+--   else
 --   'well' or 'again' (this exchange was made before, and its answer did not arrive: 3 and 4 are then
 --   all the worker's sites, and all that it has claimed);
 --   2 milliseconds of this server;
@@ -29,20 +30,19 @@ for most in string.gmatch(ARGV[11], '%d+') do most_at_once[#most_at_once + 1] = 
 local OVERDUE = 600000  -- milliseconds after a death in which what was out may go beside other requests
 local MOST_REPORTS = 200  -- of workers of a run; those that were written longest ago go
 local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
+local now = now_ms()
+local last = last_exchange(me, ARGV[2])
+local is_again = last == ARGV[3]
+local is_known = last ~= '-1' and (is_again or last == ARGV[4])
+if not is_known or not redis.call('ZSCORE', key('workers'), me) then
+  return {'lost', last, redis.call('HGET', key('meta'), 'born') or '0'}
+end
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
 -- and does not break it off later. What takes memory is refused; leases are renewed all the same.
 if says_something then
   redis.call('HSET', key('meta'), 'said', '')
 else
   redis.call('DEL', key('none'))
-end
-
-local now = now_ms()
-local last = last_exchange(me, ARGV[2])
-local is_again = last == ARGV[3]
-local is_known = last ~= '-1' and (is_again or last == ARGV[4])
-if not is_known or not redis.call('ZSCORE', key('workers'), me) then
-  return {'lost', last}
 end
 spare(now, lease)
 redis.call('ZADD', key('workers'), now + lease, me)

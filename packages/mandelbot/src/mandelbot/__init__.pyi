@@ -1,4 +1,4 @@
-# The public names, for type checkers and for __init__.py, which reads this file.
+# The public names for type checkers; __init__.py has them for the interpreter.
 
 from ._version import __version__ as __version__
 from .answers.outcome import Answer as Answer
@@ -9,8 +9,10 @@ from .answers.outcome import OutcomePolicy as OutcomePolicy
 from .answers.retry_after import wait_asked_for as wait_asked_for
 from .findings import Finding as Finding
 from .findings import Severity as Severity
+from .findings import lint as lint
 from .fix import normalize as normalize
 from .preferences.in_pages import page_usage as page_usage
+from .preferences.of_file import usage as usage
 from .preferences.statements import Statement as Statement
 from .preferences.statements import Usage as Usage
 from .robotstxt import DIALECTS as DIALECTS

@@ -190,4 +190,4 @@ def test_a_limit_counts_the_bytes_that_came_and_none_is_no_limit():
 def test_the_body_is_not_copied():
     """The parse refers to the bytes it was given: a copy and its parse share them."""
     body = b"User-agent: *\nDisallow: /a\n"
-    assert RobotsTxt.parse(body)._body is body
+    assert RobotsTxt.parse(body).cleaned is body

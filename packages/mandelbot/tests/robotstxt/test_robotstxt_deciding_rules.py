@@ -38,7 +38,7 @@ def check(robots, asked):
         parts = read_url(url, robots.dialect)
         if parts is None:
             continue
-        decider = robots._decider(agent)
+        decider = robots.decider(agent)
         rules = DecidingRules()
         grammar = grammar_of(robots.dialect)
         text = searchable(grammar.clean(robots.body, None))

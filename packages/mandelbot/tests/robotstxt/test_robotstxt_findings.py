@@ -118,15 +118,13 @@ def test_findings_of_a_parsed_file_are_those_of_its_bytes_in_every_dialect():
     cut = b"User-agent: *\nDisallow: /a\nDisallow: /b\n"
     for dialect in DIALECTS:
         robots = RobotsTxt.parse(marked, dialect=dialect)
-        assert robots.findings() == lint(marked)
-        assert [one.code for one in robots.findings()] == [
+        assert lint(robots) == lint(marked)
+        assert [one.code for one in lint(robots)] == [
             "byte-order-mark",
             "group-without-disallow",
             "misspelt-field",
         ]
-        assert (
-            RobotsTxt.parse(cut, dialect=dialect, max_bytes=30).findings()[0].line == 2
-        )
+        assert lint(RobotsTxt.parse(cut, dialect=dialect, max_bytes=30))[0].line == 2
 
 
 def test_a_finding_is_a_line_for_a_terminal():

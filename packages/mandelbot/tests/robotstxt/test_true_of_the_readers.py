@@ -57,6 +57,18 @@ CASES = [
         "Disallow: /a\nUser-agent: x\nAllow: /\n",
         NONE,
     ),
+    (
+        "repeated-star",
+        "Protego among them",
+        f"{STAR}Disallow: /b\n\n{STAR}Disallow: /a\n",
+        ALL - {"rep1994", "rep2008", "extended2", FIRST_MATCH},
+    ),
+    (
+        "double-slash",
+        "Robots match only URLs that have both",
+        f"{STAR}Disallow: //a\n",
+        NONE,
+    ),
     ("no-leading-slash", "matches nothing", f"{STAR}Disallow: a\n", NONE),
     ("empty-agent", "no robot", "User-agent:\nDisallow: /a\n", {FIRST_MATCH}),
     (

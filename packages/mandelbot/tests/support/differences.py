@@ -45,6 +45,7 @@ SAYS_SO: Mapping[str, frozenset[str]] = MappingProxyType(
             "misspelt-field": ("google",),
             "missing-colon": ("google",),
             "repeated-agent": _OLD,
+            "repeated-star": _OLD,
             "read-as-rule": ("google",),
             "robots-txt-in-rule": ("google",),
             "tie": _FIRST,

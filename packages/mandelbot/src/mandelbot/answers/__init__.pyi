@@ -1,4 +1,4 @@
-# The public names, for type checkers and for __init__.py, which reads this file.
+# The public names for type checkers; __init__.py has them for the interpreter.
 
 from .content_codings import ACCEPTED as ACCEPTED
 from .content_codings import UnknownCodingError as UnknownCodingError
@@ -11,6 +11,7 @@ from .failures import error_text as error_text
 from .failures import failure_at as failure_at
 from .failures import failure_of as failure_of
 from .failures import has_begun as has_begun
+from .failures import was_new_connection as was_new_connection
 from .failures import without_traceback as without_traceback
 from .inside import leads_inside as leads_inside
 from .meaning import GOES_BACK as GOES_BACK

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import octets_of
 from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
@@ -39,6 +40,7 @@ from mandelbot.findings.value_checks import (
 )
 from mandelbot.robotstxt.dialects import FIELDS
 from mandelbot.robotstxt.records import RecordProblem
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.findings.source import Check
@@ -56,13 +58,31 @@ __all__ = [
 ]
 
 
-def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]:
-    """Return the findings about a file: the whole file first, then by line.
+def lint(
+    body: bytes | RobotsTxt, *, max_bytes: int | None = 512_000
+) -> tuple[Finding, ...]:
+    r"""Return the findings about a file: the whole file first, then by line.
+
+    >>> from mandelbot import lint
+    >>> print(lint(b"User-agent: *\nDisalow: /a\n")[-1])
+    line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
 
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
     many are listed as its row of the table says; the last of them knows how many more
     there are.
+
+    Args:
+        body: The file as fetched, or a file that was parsed. Its dialect makes no
+            difference.
+        max_bytes: What robots read of it; a file that was parsed has its own limit.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
+    if isinstance(body, RobotsTxt):
+        return lint(body.body, max_bytes=body.max_bytes)
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])

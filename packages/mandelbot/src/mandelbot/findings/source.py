@@ -64,6 +64,17 @@ def quoted(text: str) -> str:
     return f'"{shown(text, _SHOWN)}"'
 
 
+def named_robots(names: list[str]) -> str:
+    """Return one or two names, or the first and how many more there are."""
+    first, *others = names
+    more = ""
+    if len(others) == 1:
+        more = f" and {quoted(others[0])[1:-1]}"
+    elif others:
+        more = f" and {len(others)} more robots"
+    return f"{quoted(first)[1:-1]}{more}"
+
+
 def field_of(record: Record) -> str:
     """Return a line's field for a message, as documents write it."""
     return documented(quoted(record.name)[1:-1].lower())
@@ -82,6 +93,7 @@ _EXCUSED = frozenset(
     }
 )
 """Findings that are about how the block is written."""
+_REPEATED = frozenset({"repeated-agent", "repeated-star"})
 
 
 def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
@@ -124,7 +136,7 @@ def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
     for one in found:
         line = one.line or 0
         is_excused = one.code in _EXCUSED and first <= line <= last
-        if not is_excused and not (one.code == "repeated-agent" and line in again):
+        if not is_excused and not (one.code in _REPEATED and line in again):
             yield one
     message = f"Cloudflare's managed block ends in line {last}"
     owners = [line for line in again if line > last]

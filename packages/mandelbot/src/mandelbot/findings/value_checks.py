@@ -97,7 +97,8 @@ def _unless(
     return check
 
 
-_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+_TWO_SLASHES = re.compile(r"//+(?:www\.[^/]*/?)?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 # Mandelbot's page: /earn$* is about a dollar
 _DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")
@@ -138,10 +139,23 @@ def _check_beginning(path: str, field: str, number: int) -> Check:
             yield LintHit("leading-star", number, message)
     elif _SCHEME.match(path):
         yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
+    elif path.startswith("//"):
+        yield _of_slashes(path, number)
     elif path[0] != "/":
         yield LintHit(
             "no-leading-slash", number, f"{quoted(path)} does not begin with a slash."
         )
+
+
+def _of_slashes(path: str, number: int) -> LintHit:
+    if not path.strip("/*$"):
+        message = f"{quoted(path)} matches only URLs that begin with as many slashes."
+        return LintHit("only-slashes", number, message)
+    write = quoted(_TWO_SLASHES.sub("/", path, count=1))
+    message = (
+        f"{quoted(path)} matches only URLs that begin with two slashes: write {write}."
+    )
+    return LintHit("double-slash", number, message)
 
 
 #: A parameter of a query, as a path; one that has no letter is no name.

@@ -15,7 +15,17 @@ tdm disallowed by tdm-reservation: 1 (meta line 1)
 
 from mandelbot.lazy import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__)
+_HOMES = {
+    "HEADERS_READ": ".in_pages",
+    "CATEGORIES": ".statements",
+    "NOTHING_SAID": ".statements",
+    "BYTES_LIMIT": ".tdmrep",
+    "TDMREP_PATH": ".tdmrep",
+    "TdmFile": ".tdmrep",
+    "with_tdm_file": ".tdmrep",
+}
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 TERMS_STATUSES = frozenset({401, 402, 403})
 """Statuses of responses that may state terms in place of a page."""

@@ -1,8 +1,9 @@
-# The public names, for type checkers and for __init__.py, which reads this file.
+# The public names for type checkers; __init__.py has them for the interpreter.
 
 from .agents import Agent as Agent
 from .agents import header_text as header_text
 from .agents import product_tokens as product_tokens
+from .decider import LARGE as LARGE
 from .dialects import DIALECTS as DIALECTS
 from .dialects import Dialect as Dialect
 from .known_robots import known_robot_verdict as known_robot_verdict

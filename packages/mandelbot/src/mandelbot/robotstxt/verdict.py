@@ -73,6 +73,7 @@ class Verdict:
     STAR_IGNORED: ClassVar = "no group names this robot, and it ignores the group for *"
     ROBOTS_TXT: ClassVar = "/robots.txt is always allowed"
     NOT_A_URL: ClassVar = "not a URL that can be read"
+    SWAPPED: ClassVar = "not a URL, and the agent is one: are they swapped?"
     TOO_COSTLY: ClassVar = "too many rules with wildcards for a URL of this length"
 
     allowed: bool
@@ -87,6 +88,10 @@ class Verdict:
     def is_too_costly(self) -> bool:
         """Whether it is forbidden as comparing costs too much (docs/limits.rst)."""
         return self.reason == self.TOO_COSTLY
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: a verdict that forbids would be as true as any object."""
+        raise TypeError("a Verdict is neither true nor false: ask verdict.allowed")
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "forbidden"

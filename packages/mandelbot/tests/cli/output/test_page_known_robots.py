@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli.output.test_page_reads import SCRIPT
+from cli.output.test_page_decides import SCRIPT
 from looking import one, write
 from selenium.webdriver.support.select import Select
 

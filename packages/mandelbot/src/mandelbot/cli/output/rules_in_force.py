@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from mandelbot.answers.outcome import OutcomeKind, OutcomePolicy, SiteKnowledge
 from mandelbot.origins import site_of
+from mandelbot.preferences.of_file import usage
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import (
     KNOWN_ROBOTS,
@@ -55,16 +56,16 @@ class Question(NamedTuple):
         robots, _ = self.rules.read(dialect)
         if robots is None:
             return []
-        usage = robots.usage(self.url, with_fallback(self.agent))
+        said = usage(robots, self.url, with_fallback(self.agent))
         return [
             {
                 "category": category,
                 "answer": answer,
                 "statements": [
-                    str(one) for one in usage.statements if one.category == category
+                    str(one) for one in said.statements if one.category == category
                 ],
             }
-            for category, answer in usage.answers.items()
+            for category, answer in said.answers.items()
         ]
 
 

@@ -1,5 +1,5 @@
-// Decides by the tables of robotstxt/tables.py, as the package itself does: its tests ask both the
-// same. Nothing here knows the page.
+// Decides by the tables of read.js, as the package itself does: its tests ask both the same. Nothing
+// here knows the page.
 "use strict";
 
 /**
