@@ -324,7 +324,7 @@ class Account:
 
     def _request_dropped(self, request: Request) -> None:
         tally = self._crawl.throttle.sites.of_request(request).tally
-        tally.taken += 1
+        tally.accept()
         tally.count(End.SEEN)
 
     def _spider_closed(self, reason: str) -> None:
