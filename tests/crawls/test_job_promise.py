@@ -189,6 +189,12 @@ async def test_deaths_count_for_a_page_whose_robots_txt_is_fetched(
     )
     assert last.stats["finish_reason"] == "job_set_aside"
     assert not requests_of(last)
+    (verdict,) = last.logged("INCOMPLETE: Finished")
+    assert f"1 request is set aside, such as <GET {other.url}/waits>." in verdict
+    again = await run(Noting, folder.with_name("job-3"), MANDELBOT_EXIT_STATUS="lost")
+    (verdict,) = again.logged("FAILED: Finished")
+    assert "such as" in verdict, "each run names it, until it is requeued"
+    assert again.crawler.spider is None, "scrapy crawl exits with 1"
 
 
 class DiesInStart(Noting):
