@@ -342,7 +342,8 @@ class Account:
         result = self.result(reason, total)
         verdict = f"{result}: {self.verdict(reason, total)}"
         is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
-        if total.taken or self.from_former_run or is_worker:
+        has_any = total.taken or self.from_former_run or self._aside
+        if has_any or is_worker:
             verdict = self._log_end(total, result, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
