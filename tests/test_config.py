@@ -622,7 +622,7 @@ def test_the_password_of_a_store_is_in_no_error(url):
 def test_a_job_on_a_server_without_the_package_says_what_to_install(monkeypatch):
     """The extra is for those who want it; a project without it finds out at start."""
     for name in [
-        one for one in sys.modules if one.startswith("scrapy_mandelbot.fleet.redis")
+        one for one in sys.modules if one.startswith("scrapy_mandelbot.settings.redis")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "redis", None)
