@@ -277,7 +277,7 @@ class PauseMiddleware:
             flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone and not is_left:
             return self._hand_refusal_on(flight, response)
-        if request.method not in SAFE_METHODS and not may_repeat(
+        if request.method not in SAFE_METHODS and not decide_on_repeat(
             self.crawler, flight, response.status
         ):
             return self._hand_refusal_on(flight, response)
@@ -340,7 +340,7 @@ class PauseMiddleware:
             if (
                 flight.is_refused_alone
                 or ASKS_AGAIN in request.meta
-                or not may_repeat(self.crawler, flight, exception)
+                or not decide_on_repeat(self.crawler, flight, exception)
             ):
                 throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
@@ -450,12 +450,12 @@ def may_retry(crawler: Crawler, request: Request) -> bool:
     return times > 0
 
 
-def may_repeat(
+def decide_on_repeat(
     crawler: Crawler, flight: Flight[Site], refusal: int | Exception
 ) -> bool:
-    """Return whether to send a refused request again.
+    """Decide whether to send a refused request again.
 
-    An unsafe one only if Scrapy would.
+    An unsafe one only if Scrapy would: else it is refused alone.
     """
     request: Request = flight.request
     if request.method in SAFE_METHODS:
@@ -517,7 +517,7 @@ def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     if not wait:
         return
     if not left:
-        emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
+        emit = crawl.events.emit if site.note_once("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
     site.pacer.note_quota(flight, left, wait, now)
     if not left and "slow quota" not in site.reported:
@@ -537,7 +537,7 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     waiting = crawl.throttle.in_flight.waiting(site)
     windows = max(1, ceil(waiting / quota.most))
     length = windows * wait
-    if length <= _SLOW or not site.is_news("slow quota"):
+    if length <= _SLOW or not site.note_once("slow quota"):
         return
     crawl.events.emit(
         events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
@@ -550,7 +550,7 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
 
 def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
     """Report a ``Retry-After`` that cannot be read, once per site."""
-    if site.is_news("retry-after"):
+    if site.note_once("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 

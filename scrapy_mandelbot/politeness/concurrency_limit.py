@@ -301,7 +301,7 @@ class ConcurrencyLimit:
             self._end_batch(measurement, answers, now, most, oldest)
             # once something was judged: no calls more for most of the pages
             if self._measurement is not measurement:
-                is_news = self._is_news(allowed)
+                is_news = self._note_found(allowed)
         is_starting = self.phase is Phase.STARTING
         self.look_at = 0 if is_starting else self._measurement.until
         return is_news
@@ -343,7 +343,7 @@ class ConcurrencyLimit:
             return False
         return measurement.answers < _MOST_BATCHES * measurement.size
 
-    def _is_news(self, most: int) -> bool:
+    def _note_found(self, most: int) -> bool:
         if self.phase is not Phase.RESTING or self.is_guess:
             return False
         found = self.bound if self.found(most) is not None else 0

@@ -496,7 +496,7 @@ class Site:
         self._bot_blocks = run
         path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
-            if self.well_url and run.are_many and self.is_news("403"):
+            if self.well_url and run.are_many and self.note_once("403"):
                 return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
@@ -536,14 +536,16 @@ class Site:
         if page.times <= MOST_FORGIVEN:
             if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
-            if lost_at and self._is_above_ceiling(flight, page, fingerprint, lost_at):
+            if lost_at and self._note_lost_connection(
+                flight, page, fingerprint, lost_at
+            ):
                 return True, None
         page.spent += 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
 
-    def _is_above_ceiling(
+    def _note_lost_connection(
         self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
     ) -> bool:
         """Note a lost connection; return whether the site accepts no more at once."""
@@ -573,17 +575,17 @@ class Site:
             ):
                 return None  # it is out, or the check was one connection too many
             if self._own_failures().check_failed():
-                return self.is_out(flight, refusal)
+                return self.note_outage(flight, refusal)
             return None
         is_final = self.pause.final_attempts > 0
-        effect = self.is_out(flight, refusal)
+        effect = self.note_outage(flight, refusal)
         if is_final:
             failures = self._own_failures()
             page = failures.failed(fingerprint, flight.tick, refusal.now)
             page.times += 1  # it is not sent again
         return effect
 
-    def is_out(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
+    def note_outage(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
         """Note that the site is out: a page failed that was well, or none can be asked.
 
         Returns the effect on its pause.
@@ -687,8 +689,8 @@ class Site:
         self.has_refused = False
         self.recheck()
 
-    def is_news(self, what: str) -> bool:
-        """Return whether this was not reported for the site before; now it is."""
+    def note_once(self, what: str) -> bool:
+        """Note that a fact is reported; return whether it is for the first time."""
         is_news = what not in self.reported
         self.reported |= {what}
         return is_news

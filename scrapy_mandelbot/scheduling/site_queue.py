@@ -507,7 +507,7 @@ class SiteQueue:
         fills_up = False
         queue: SubQueue | None
         while True:
-            if round_robin.kept_out and not in_flight.unresponsive.are_enough():
+            if round_robin.kept_out and not in_flight.unresponsive.check_enough():
                 queue = round_robin.let_one_in()
             else:
                 queue = round_robin.first()
@@ -538,7 +538,7 @@ class SiteQueue:
                     round_robin.step_out(queue, until_an_end=True)
                     continue
             may_go = site.has_answered or fills_up
-            if not may_go and in_flight.unresponsive.are_enough():
+            if not may_go and in_flight.unresponsive.check_enough():
                 round_robin.keep_out(queue)
                 continue
             return queue
@@ -559,7 +559,7 @@ class SiteQueue:
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
         """Return whether a slot transfers no more, or a site bears no more."""
         in_flight = self._in_flight
-        if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
+        if in_flight.check_full(slot) or self._holds_at_ceiling(site, slot):
             return True
         if in_flight.finds_limits:
             return in_flight.count(site, slot) >= site.concurrency.bound

@@ -111,8 +111,8 @@ class Unresponsive(dict["Flight[Site]", None]):
         self._places = self._most
         self._hung_at = inf
 
-    def are_enough(self) -> bool:
-        """Return whether no more are to be handed out before one has ended."""
+    def check_enough(self) -> bool:
+        """Drop those that have ended; return whether no more are to be handed out."""
         if len(self) < self._most:
             return False
         for flight in [one for one in self if one.site.has_answered]:
@@ -360,8 +360,8 @@ class InFlight:
         for flight in list(self._in_slots.get(slot, ())):
             self.drop_if_lost(flight)
 
-    def is_full(self, slot: str) -> bool:
-        """Return whether the slot has as many requests as it may transfer at once."""
+    def check_full(self, slot: str) -> bool:
+        """Look up how many requests a slot may transfer; return whether it has as many."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
