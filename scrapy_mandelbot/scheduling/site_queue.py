@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +166,11 @@ class SiteQueue:
         self._in_flight.queues.append(self)
         self._crawl.load.add(self.counts)
 
+    @cached_property
+    def _name_slot(self) -> Callable[[Request], str]:
+        """Names the download slot of a request; looked up once, as each has one."""
+        return engine.slot_namer(self._crawler)
+
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
         """Build the queue over requests that Scrapy's queues do not keep."""
@@ -183,7 +188,7 @@ class SiteQueue:
         prior = None
         if request.dont_filter:
             prior = self._in_flight.take_back(request)
-        slot = engine.slot_key(self._crawler, request)
+        slot = self._name_slot(request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
         is_special = "dont_pause" in request.meta or "dont_obey_budget" in request.meta
@@ -199,7 +204,7 @@ class SiteQueue:
             until = self._waits_until(queue, request, not_before, has_come=True)
             if until:
                 self._delay(_Delayed(queue, request), until)
-                queue.site.tally.taken += 1
+                queue.site.tally.accept()
                 return
         try:
             self._storage.push(queue.name, request)
@@ -207,7 +212,7 @@ class SiteQueue:
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             raise
-        queue.site.tally.taken += 1
+        queue.site.tally.accept()
         if queue.apart is not None:
             queue.apart.put(queue, self._storage.length(queue.name))
         if not queue.has_joined:
@@ -242,7 +247,7 @@ class SiteQueue:
                     self._look_for_another(request, queue)
                 return request
             else:
-                queue.site.tally.taken -= 1  # it is counted anew
+                queue.site.tally.return_to_queue()
                 self.push(request)
 
     def peek(self) -> Request | None:
@@ -495,7 +500,7 @@ class SiteQueue:
         """
         if self._storage.leave_to_next_run(queue.name, request):
             self._left_to_next_run[queue.site] += 1
-        queue.site.tally.taken += 1
+        queue.site.tally.accept()
         if queue.name not in self._storage.lengths:
             self._rest(queue)
 
@@ -573,7 +578,11 @@ class SiteQueue:
             enough = first + site.tally.pages
             if finds_limits:
                 enough = site.concurrency.bound
-            if activity and (activity >= in_flight.limits[slot] or activity >= enough):
+            if activity and (
+                activity >= in_flight.limits[slot]
+                or activity >= enough
+                or activity >= site.ceiling.most
+            ):
                 in_flight.drop_lost_in(slot)
                 if self._has_enough_in_flight(site, slot):
                     round_robin.step_out(queue, until_an_end=True)
@@ -601,13 +610,27 @@ class SiteQueue:
     def _has_enough_in_flight(self, site: Site, slot: str) -> bool:
         """Return whether a slot transfers no more, or a site bears no more."""
         in_flight = self._in_flight
-        if in_flight.is_full(slot):
+        if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
             return True
         if in_flight.finds_limits:
             return in_flight.count(site, slot) >= site.concurrency.bound
         if self._at_first == inf:
             return False
         return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+
+    def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
+        """Hold requests back that a site would reset; return whether it would.
+
+        Until another one has ended, or hangs.
+        """
+        if site.ceiling.most == inf:
+            return False
+        now = self._crawl.now()
+        since = site.counts_since(now)
+        if self._in_flight.count_since(site, slot, since) < site.ceiling.most:
+            return False
+        self._throttle.timers.set(site, 2.0 * now - since)
+        return True
 
     def _decide(self, queue: SubQueue) -> Decision:
         """Decide on the next request of a sub-queue."""
@@ -644,12 +667,12 @@ class SiteQueue:
             return request
         if queue.site.faults.of(request) is None:
             return request
-        queue.site.tally.taken -= 1
+        queue.site.tally.return_to_queue()
         try:
             self.push(request)
         except Exception:
             self._storage.put_back(queue.name, [request])
-            queue.site.tally.taken += 1
+            queue.site.tally.accept()
             raise
         return None
 

@@ -30,6 +30,8 @@ NO_LIMITS = {
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
     "mandelbot.robotparser._MOST_BYTES": "that of a robots.txt, for one caller",
     "politeness.connection_limit._LONGEST": "times as long until one more is tried",
+    "politeness.connection_ceiling._LONGEST": "times as long until one more is tried",
+    "politeness.connection_ceiling._MOST_IN_A_ROW": "what chance explains",
     "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
     "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",
     "politeness.pause._MOST_APART": "seconds between two probes",
