@@ -141,6 +141,7 @@ class Addon:
         with fail_cleanly(self._crawler):
             is_enabled = check_settings(settings)
         if not is_enabled:
+            _warn_of_job(settings, "MANDELBOT_ENABLED is False")
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
         settings.set(
@@ -255,16 +256,29 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
 def _warn_of_other_job(settings: BaseSettings) -> None:
     if not settings["JOBDIR"]:
         return
+    if settings["SCHEDULER"] == _SHARED:
+        logger.info(
+            "The requests are in the job on Redis (MANDELBOT_JOB), not in JOBDIR = %s",
+            settings["JOBDIR"],
+        )
     # Only where there is a job: they load 22 modules.
     from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415
 
+    if not keeps_job(settings):
+        _warn_of_job(settings, f"{settings['SCHEDULER']} stores the requests")
+
+
+def _warn_of_job(settings: BaseSettings, why: str) -> None:
+    """Warn of a job in JOBDIR that a run does not resume."""
+    if not settings["JOBDIR"]:
+        return
     file = Path(settings["JOBDIR"], JOB_FILE)
-    if file.exists() and not keeps_job(settings):
+    if file.exists():
         logger.warning(
-            "%s holds a job that this run does not resume, because %s stores the"
-            " requests. Its requests stay as they are.",
+            "%s holds a job that this run does not resume, because %s. Its requests"
+            " stay as they are.",
             file,
-            settings["SCHEDULER"],
+            why,
         )
 
 

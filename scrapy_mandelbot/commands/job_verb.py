@@ -1,4 +1,4 @@
-"""The verb ``job``: what waits in a job and why; ends pauses on request."""
+"""The verb ``job``: what waits in a job and why; ends pauses, repairs on request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import Result, UnavailableError
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError
 from mandelbot.files import replace_file
 from mandelbot.formatting import without_credentials
 
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.fleet.server_job import open_job_at
+from scrapy_mandelbot.job.job_file import CorruptError, damage_text
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.outline import fingerprinter_of, read_outline
 from scrapy_mandelbot.report import crawl_report, job_report
@@ -41,6 +43,8 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
         raise UnavailableError(
             f"{error}: pip install scrapy-mandelbot[redis]"
         ) from None
+    except CorruptError as error:
+        raise UnavailableError(damage_text(Path(place), error)) from None
     except (StorageError, ValueError, OSError) as error:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
@@ -52,14 +56,8 @@ def _looked_at(job: JobFolder | ServerJob, invocation: ProjectInvocation) -> Res
         return _exported(job.outlines())
     if opts.report is not None:
         return _reported(job, opts.report, invocation)
-    if opts.what == "requeue":
-        return _requeued(job.requeue(site), site)
-    if opts.what == "forget":
-        job.forget()
-        return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
-    if opts.what == "add":
-        with Path(site).open(encoding="utf-8-sig", errors="replace") as lines:
-            return _added(job, lines, invocation.settings)
+    if opts.what:
+        return _ACTS[opts.what](job, site, invocation)
     report, text = _report(invocation, job)
     return Result(0, {"folder": job.name, **report}, text)
 
@@ -118,6 +116,13 @@ def _exported(requests: Iterable[StoredOutline]) -> Result:
 
 
 def _added(
+    job: JobFolder | ServerJob, file: str, invocation: ProjectInvocation
+) -> Result:
+    with Path(file).open(encoding="utf-8-sig", errors="replace") as lines:
+        return _added_lines(job, lines, invocation.settings)
+
+
+def _added_lines(
     job: JobFolder | ServerJob, lines: Iterable[str], settings: Settings
 ) -> Result:
     fingerprint, why_not = fingerprinter_of(settings)
@@ -148,10 +153,39 @@ def _added(
     )
 
 
-def _requeued(sites: list[str], wanted: str) -> Result:
+def _repaired(job: JobFolder | ServerJob, _: str, __: ProjectInvocation) -> Result:
+    found = job.repair()
+    if found is None:
+        text = f"{job.name} is not damaged; nothing was changed\n"
+        return Result(0, {"repair": None}, text)
+    data = {
+        "requests": found.requests,
+        "fingerprints": found.fingerprints,
+        "lost": found.lost,
+        "damaged_file": str(found.aside),
+    }
+    return Result(0, {"repair": data}, stored_report.repaired_text(found))
+
+
+def _forgotten(job: JobFolder | ServerJob, _: str, __: ProjectInvocation) -> Result:
+    job.forget()
+    return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
+
+
+def _requeued(job: JobFolder | ServerJob, wanted: str, _: ProjectInvocation) -> Result:
+    sites = job.requeue(wanted)
     if sites:
         remarks = []
     else:
         remarks = [f"{wanted or 'no site'} is not paused, given up or set aside"]
     text = stored_report.requeued_text(sites)
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)
+
+
+_ACTS = {
+    "requeue": _requeued,
+    "add": _added,
+    "forget": _forgotten,
+    "repair": _repaired,
+}
+"""What a command does to a job."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import cut, joined
+from mandelbot.cli.output import cut, joined
 from mandelbot.formatting import columns, counted, printable, shown
 
 from scrapy_mandelbot.politeness.budget import Spent
@@ -12,9 +12,10 @@ from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
-    from mandelbot.cli import TerminalStyle
+    from mandelbot.cli.output import TerminalStyle
 
     from scrapy_mandelbot.job.opened_job import JobContents
+    from scrapy_mandelbot.job.repair import Repair
     from scrapy_mandelbot.job.site_budgets import StoredBudget
     from scrapy_mandelbot.store.contract import CachedRobots
 
@@ -148,8 +149,9 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
             "next_turn": later(job.turns.get(site)),
         }
 
-    sites = {**pauses, **job.budgets}
-    counts = {**dict.fromkeys(sites, 0), **job.requests}
+    # sites of which nothing waits, and which are worth a line all the same
+    paused = (site for site in pauses if later(pauses[site].until))
+    counts = {**dict.fromkeys([*paused, *job.budgets], 0), **job.requests}
     in_flight = job.in_flight.total()
     return {
         "waiting": job.requests.total() - in_flight,
@@ -279,6 +281,19 @@ def fingerprints_text(why: str) -> str:
 def unread_text(count: int) -> str:
     """Return how many requests an export lacks."""
     return f"{counted(count, 'request')} cannot be read, and left out"
+
+
+def repaired_text(found: Repair) -> str:
+    """Return what a repair has read, and what is lost."""
+    requests = counted(found.requests, "waiting request")
+    fingerprints = counted(found.fingerprints, "fingerprint")
+    loss = "how many requests are lost is unknown"
+    if found.lost is not None:
+        loss = f"at least {counted(found.lost, 'request')} lost"
+    return (
+        f"kept {requests} and {fingerprints}; {loss}\n"
+        f"the damaged file is {found.aside}\n"
+    )
 
 
 def requeued_text(sites: list[str]) -> str:

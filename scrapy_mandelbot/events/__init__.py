@@ -434,15 +434,13 @@ JOB_NOT_SAVED = _warning(
 )
 JOB_SAVED_AGAIN = Event("The job is saved again")
 JOB_GIVEN_UP = _error(
-    "The spider is closed, as the job cannot be saved and too much of it is in memory:"
-    " %(error)s",
+    "The spider is closed, as the job cannot be saved: %(error)s",
 )
 JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(error)s")
 JOB_LOST = _error(
     "The end of this run is not saved; the next run fetches its last pages again:"
     " %(error)s",
 )
-JOB_SALVAGED = _error("Requests of this job may be lost: its file was damaged")
 
 JOB_JOINED = Event(
     "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s,"
@@ -461,10 +459,7 @@ JOB_SET_BACK = _warning(
     " later work is repeated, and this worker returns its %(sites)s",
     stats=("mandelbot/job/set_back",),
 )
-JOB_FORGOTTEN = _error(
-    "The spider is closed, as Redis has lost the job, or part of it. Is appendonly"
-    " off?",
-)
+JOB_FORGOTTEN = _error("The spider is closed, as Redis has %(reason)s")
 
 USAGE_READ = Event(
     stats=("mandelbot/usage/pages",),

@@ -49,6 +49,7 @@ class Reply(NamedTuple):
     bodies.
     """
     last: int = 0  # where the lease is lost: the last exchange that is kept
+    born: int = 0  # where the lease is lost: when the job began; 0: there is none
 
 
 # in place of the number of a worker's last exchange: it is none of that job
@@ -58,7 +59,7 @@ _LOST = Reply(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FB
 
 def read_answer(said: list[Any]) -> Reply:
     if said[0] == b"lost":
-        return _LOST._replace(last=int(said[1]))
+        return _LOST._replace(last=int(said[1]), born=int(said[2]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
     run, outcome, next_due, waiting, aside = said[8:]
     return Reply(

@@ -1,4 +1,7 @@
-"""What a worker of a job on Redis and the server say to each other, beside exchanges."""
+"""What a worker of a job on Redis and its server say as it begins and ends.
+
+In between they make exchanges (``fleet/changes.py``).
+"""
 
 from __future__ import annotations
 

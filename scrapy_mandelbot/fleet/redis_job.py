@@ -13,7 +13,7 @@ from scrapy_mandelbot.fleet.changes import key, name, read_answer
 from scrapy_mandelbot.fleet.job_server import CookieReply, FinishedJob, JoinReply
 from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_view import RedisJobView
-from scrapy_mandelbot.job.deliveries import most_at_once
+from scrapy_mandelbot.job.deliveries import at_once
 from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
     from scrapy_mandelbot.fleet.job_server import JobTerms
 
-VERSION = 1  # of the format of a job
+VERSION = 2
+"""The number of the form of a job.
+
+It counts each change of what the keys hold (``tests/job/test_job_forms.py``).
+"""
 _ADD = "add URLs by `scrapy robots job … add`"
 
 
@@ -34,11 +38,10 @@ class RedisJobServer:
     def __init__(self, url: str, terms: JobTerms) -> None:
         self._terms = terms
         self._lease = int(terms.lease * 1000)
-        limit = terms.deliveries
-        at_once = " ".join(str(most_at_once(deaths, limit)) for deaths in range(limit))
-        self._reader = terms.version, at_once
+        self._reader = terms.version, " ".join(map(str, at_once(terms.deliveries)))
         self._redis = RedisConnection(url, terms.name)
         self._has_joined = False
+        self._born = 0  # when the job began, in milliseconds of the server
 
     def __repr__(self) -> str:
         return f"<RedisJobServer {self.where}>"
@@ -61,11 +64,7 @@ class RedisJobServer:
         reply: list[Any] = []
         while not reply:  # a part of the keys has stopped to expire
             version, *reply = self._redis.run("join", asked, all_keys=True)
-        if int(version) != VERSION:
-            raise StorageError(
-                f"the job {self.key} was written by another version (format"
-                f" {int(version)})"
-            )
+        self.check(int(version))
         if len(reply) == 1:
             raise StorageError(
                 f"the job {self.key} is the project {name(reply[0])!r}'s, and this is"
@@ -74,8 +73,16 @@ class RedisJobServer:
             )
         self._has_joined = True
         worker, run, waiting, others, born, over, known = map(int, reply)
+        self._born = born
         finished = FinishedJob(over / 1000, known) if over else None
         return JoinReply(worker, run, waiting, others, born, token, risks, finished)
+
+    def check(self, version: int) -> None:
+        """Raise a StorageError for a job of another form: it would be read wrongly."""
+        if version != VERSION:
+            raise StorageError(
+                f"the job {self.key} was written by another version (format {version})"
+            )
 
     def exchange(self, exchange: Exchange) -> Reply:
         arguments = exchange.arguments(self._lease, self._reader)
@@ -88,7 +95,7 @@ class RedisJobServer:
         self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
     ) -> CookieReply:
         own = [value for change in changes for value in change]
-        said = self._redis.run("cookies", [known, most, limit, *own])
+        said = self._redis.run("cookies", [known, most, limit, self._born, *own])
         return CookieReply(int(said[0]), bool(said[1]), said[2])
 
     def leave(

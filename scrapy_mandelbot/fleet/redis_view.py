@@ -28,8 +28,13 @@ class RedisJobView:
         self._prefix = f"{connection.key}:"
 
     def exists(self) -> bool:
+        return self.version() is not None
+
+    def version(self) -> int | None:
+        """Return the number of the form of the job; None: there is no job."""
         with self._connection.commands() as redis:
-            return bool(redis.exists(self._key("meta")))
+            number = redis.hget(self._key("meta"), "version")
+        return None if number is None else int(number)
 
     def lengths(self) -> dict[str, tuple[int, int]]:
         lengths: dict[str, tuple[int, int]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from mandelbot.formatting import without_credentials
 
@@ -20,6 +21,10 @@ from scrapy_mandelbot.job.opened_job import (
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
 from scrapy_mandelbot.settings.values import is_server
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.fleet.redis_view import RedisJobView
+    from scrapy_mandelbot.job.repair import Repair
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
@@ -49,8 +54,10 @@ class ServerJob:
         self._server = RedisJobServer(url, JobTerms(name, _LEASE))
         try:
             self._view = self._server.view()
-            if not self._view.exists():
+            version = self._view.version()
+            if version is None:
                 raise StorageError(f"there is no job {name!r} there")  # noqa: TRY301 -- it is closed below
+            self._version = version
         except BaseException:
             self.close()
             raise
@@ -58,17 +65,25 @@ class ServerJob:
     def close(self) -> None:
         self._server.close()
 
+    def _read(self) -> RedisJobView:
+        """Return a view of the job; StorageError: another version wrote it."""
+        self._server.check(self._version)
+        return self._view
+
     def requeue(self, wanted: str) -> list[str]:
-        return self._view.requeue(wanted)
+        return self._read().requeue(wanted)
 
     def forget(self) -> None:
         self._view.forget()
 
+    def repair(self) -> Repair | None:
+        raise StorageError("a job on Redis has no file to repair")
+
     def reports(self) -> tuple[list[bytes], int]:
-        return self._view.reports()
+        return self._read().reports()
 
     def outlines(self) -> Iterator[StoredOutline]:
-        for one in self._view.requests():
+        for one in self._read().requests():
             yield StoredOutline(site_of_line(one.line), outline(one.body))
 
     def add(self, batches: Iterable[list[NewRequest]]) -> int:
@@ -95,14 +110,15 @@ class ServerJob:
         return added
 
     def contents(self) -> JobContents:
-        lengths = self._view.lengths()
-        workers = self._view.workers()
-        left = self._view.left()
+        view = self._read()
+        lengths = view.lengths()
+        workers = view.workers()
+        left = view.left()
         return JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
             {site: read_handover(state) for site, state in left.items()},
-            sum((Counter(why) for why in self._view.aside().values()), Counter()),
+            sum((Counter(why) for why in view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
             budgets={

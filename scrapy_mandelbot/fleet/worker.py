@@ -52,6 +52,11 @@ _TAKEN_AT_ONCE = 16  # sites
 _WAIT_BEFORE = 0.25
 _NOT_FOR = 10.0
 _LOST = "the lease is lost"
+_ANOTHER = (
+    "another job of this name, or none: it was deleted, as by `scrapy robots job …"
+    " forget`, or lost"
+)
+_PART = "lost a part of the job. Is appendonly off?"
 _NOT_REPORTED = "The report of the job lacks the end of this worker: %s"
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
@@ -86,6 +91,7 @@ class JobWorker(RunningJob):
         self._idle_since: float | None = None
         self._has_ended = False
         self._is_closed = False
+        self._is_forsaken = False  # whether Redis has its job no longer
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None  # seconds until a site without owner is due
@@ -217,6 +223,9 @@ class JobWorker(RunningJob):
 
     def close(self) -> None:
         self._stop()
+        if self._is_forsaken:
+            self.link.thread.end(self.server.close)
+            return
         self._own.say_all()
         self.report_leftovers()
         error = self._say_the_rest()
@@ -284,7 +293,7 @@ class JobWorker(RunningJob):
         if not self._has_come(answer):
             return
         if answer.is_lost:
-            self._join_again(answer.last)
+            self._join_again(answer)
             return
         if self.saves.error is not None:
             self.saves.succeeded()
@@ -339,15 +348,19 @@ class JobWorker(RunningJob):
         self.link.call(self._renew, lambda _: None)
         return self.saves.failed(error)
 
-    def _join_again(self, last: int) -> None:
+    def _join_again(self, answer: Reply) -> None:
         """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
+        if answer.born != job.born:
+            self._forsake()
+            return
+        last = answer.last
         reason = events.JOB_SET_BACK if last < job.last else events.JOB_LEASE_LOST
         self._emit(reason, sites=len(job.sites))
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:
-            self._forgotten()
+            self._forgotten(_PART)
         self.storage.lose()
         self._is_asking = True
         worker = job.worker
@@ -359,15 +372,24 @@ class JobWorker(RunningJob):
 
         self.link.call(leave_and_join, self._joined_again)
 
-    def _forgotten(self) -> None:
-        self._emit(events.JOB_FORGOTTEN)
+    def _forgotten(self, reason: str) -> None:
+        self._emit(events.JOB_FORGOTTEN, reason=reason)
         engine.close_spider(self._crawler, "job_forgotten")
+
+    def _forsake(self) -> None:
+        """Close the spider, and say nothing more: it would be of another job."""
+        self._forgotten(_ANOTHER)
+        self._is_forsaken = True
+        self._stop()
 
     def _joined_again(self, joined: JoinReply) -> None:
         if not self._has_come(joined):
             return
         if joined.born != self.job.born:
-            self._forgotten()
+            self._forsake()
+            leave = partial(self.server.leave, joined.worker, joined.token)
+            self.link.call(leave, lambda _: None)
+            return
         self.job.join(joined)
         self._report_joined(joined)
         self.saves.within(0.0)

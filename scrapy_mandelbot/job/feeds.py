@@ -21,6 +21,7 @@ from hashlib import blake2b
 from operator import mod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import scrapy.signals
 from mandelbot.formatting import counted
@@ -42,6 +43,7 @@ from scrapy.extensions.postprocessing import GzipPlugin
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.job_lock import is_file
 from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_TAIL = 64  # octets by which a file is known
 _WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
 _END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
 _KNOWN = (
@@ -71,6 +74,8 @@ class FeedFile(NamedTuple):
     # octets without its end; None: of no feed of that run, not to be cut
     length: int | None
     items: int
+    tail: int = 0
+    """Of the last octets of that length: another file in its place has others."""
 
 
 def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
@@ -130,7 +135,8 @@ class Feeds:
             was = self._files.get(path, FeedFile(None, 0))
             if path in own:
                 length = file.stat().st_size if file.exists() else 0
-                self.put(path, was._replace(length=length))
+                tail = _tail(file, length)
+                self.put(path, was._replace(length=length, tail=tail))
             elif not file.exists():
                 self.put(path, None)
             elif file.suffix != ".spool":  # others may write to it now
@@ -182,7 +188,15 @@ class Feeds:
         file.flush()
         if self._is_synced:
             os.fsync(file.fileno())
-        self.put(str(path), FeedFile(file.tell(), slot.itemcount))
+        length = file.tell()
+        was = self._files.get(str(path))
+        if was is not None and was[:2] == (length, slot.itemcount):
+            return
+        if is_file(path, os.fstat(file.fileno())):
+            now = FeedFile(length, slot.itemcount, _tail(path, length))
+        else:  # it was rotated under this run: what is in its place is another's
+            now = FeedFile(None, slot.itemcount)
+        self.put(str(path), now)
 
     def put(self, path: str, file: FeedFile | None) -> None:
         """Note how a file is now, for the next commit; None: it has gone."""
@@ -213,7 +227,7 @@ class Feeds:
                 name: one for name, one in options if name != "postprocessing"
             }
         path = _path(slot) or folder
-        _, items = self._files.get(str(path), (0, 0))
+        items = self._files.get(str(path), FeedFile(None, 0)).items
         own = _going_on(form, lambda: self._flush(slot), feed, is_known=items > 0)
         slot.exporters = {**slot.exporters, slot.format: own}
         is_whole = issubclass(form, _WHOLE) or isinstance(slot.storage, Spool)
@@ -268,6 +282,16 @@ class Feeds:
             uri_template=slot.uri_template,
         )
         return batch
+
+
+def _tail(file: Path, length: int) -> int:
+    """Return a checksum of what stands before a length; 0: nothing does."""
+    if not length:
+        return 0
+    first = max(0, length - _TAIL)
+    with file.open("rb") as feed:
+        feed.seek(first)
+        return crc32(feed.read(length - first))
 
 
 def _in_batches(slot: FeedSlot) -> bool:
@@ -373,18 +397,31 @@ def _going_on(
     return GoingOn
 
 
-def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
+def cut(
+    files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True
+) -> dict[str, FeedFile]:
     """Cut each file back to the last commit, and store the cut part in the folder.
 
     After a run that was closed only the closing bracket is cut: others wrote later
-    lines.
+    lines. Returns the files without those in whose place is another file now, which is
+    left as it is.
     """
-    for path, (length, _) in files.items():
+    own = dict(files)
+    for path, (length, _, tail) in files.items():
         file = Path(path)
         if length is None or not file.exists():
             continue
-        if file.stat().st_size > length:
+        size = file.stat().st_size
+        if size < length or _tail(file, length) != tail:
+            logger.warning(
+                "%s is not the feed that the previous run wrote: it is left as it is,"
+                " and this run appends to it",
+                file,
+            )
+            del own[path]
+        elif size > length:
             _cut(file, length, folder / f"cut-{file.name}", has_died=has_died)
+    return own
 
 
 def _cut(file: Path, offset: int, kept: Path, *, has_died: bool) -> None:

@@ -18,12 +18,14 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.job import feeds, salvage
+from scrapy_mandelbot.job import feeds
 from scrapy_mandelbot.job.cookies import JobCookies, forget_cookies, watch_cookies
 from scrapy_mandelbot.job.deliveries import Deliveries
-from scrapy_mandelbot.job.job_file import CorruptError
+from scrapy_mandelbot.job.job_file import CorruptError, GoneError, damage_text
+from scrapy_mandelbot.job.job_lock import is_file
 from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
+from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
 from scrapy_mandelbot.job.site_budgets import StoredBudgets
@@ -49,15 +51,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
-# all is done but what may have been lost with a damaged file
-_SALVAGED = "job_salvaged"
-
-
-# seconds until what had been sent at a death no longer waits for the others
-_OVERDUE = 600.0
 # seconds between two looks whether a request is sent that waited at the last commit
 _LOOK_AGAIN = 1.0
 _FINISHED = "finished"  # that the last run has finished
+_SPIDER = "spider"  # the name of the spider whose requests the job has
 
 
 class JobError(ValueError):
@@ -85,22 +82,24 @@ class Job(RunningJob):
         self.folder = folder
         self._is_synced = self._crawl.config.job_sync == "full"
         try:
-            self._lock, self.store = salvage.open_locked(
-                folder, is_synced=self._is_synced
-            )
+            self._lock, self.store = open_locked(folder, is_synced=self._is_synced)
+        except CorruptError as error:
+            raise JobError(damage_text(folder, error)) from error
         except StorageError as error:
             raise JobError(str(error)) from error
+        self._file = self.store.path.stat()
         self._was_closed = self.store.is_clean
-        self._is_salvaged = bool(self.store.states.get(salvage.SALVAGED))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
+        try:
+            self._take_over(crawler.spider)
+        except JobError:
+            self.store.close()
+            self._lock.release()
+            raise
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._looks: Timers[Job] = Timers(self.clock, Job._look_for_sent)
-        self._overdue_at = self.clock.now() + _OVERDUE
-        # Of those that had been sent at a death, the last to be handed out, and their
-        # lines.
-        self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
         self._goes_on = False  # whether the previous run did not finish
         self._cookies: JobCookies | None = None
@@ -122,7 +121,7 @@ class Job(RunningJob):
         self._state = SpiderState(self.storage, self, self.clock.now, time.thread_time)
         try:
             files = feeds.read_stored(self.store.states.with_prefix(feeds.IN_JOB))
-            feeds.cut(files, self.folder, has_died=not self._was_closed)
+            files = feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
                 "Feeds cannot be cut back to the last commit of the previous run:"
@@ -159,6 +158,22 @@ class Job(RunningJob):
                 body = self.store.read(number)
             self.report_aside(self.storage.form.shown(body, otherwise), why)
         return self.storage
+
+    def _take_over(self, spider: Spider | None) -> None:
+        """Note whose requests these are; JobError: another spider's are left."""
+        if spider is None:  # as in `scrapy shell`
+            return
+        name = self._crawl.config.job_name or str(spider.name)
+        before = (self.store.states.get(_SPIDER) or b"").decode()
+        left = sum(self.store.lengths().values()) + len(self.deliveries.lines)
+        if left and before not in {"", name}:
+            option = f"MANDELBOT_JOB_OPTIONS = {{'name': {before!r}}}"
+            raise JobError(
+                f"{self.folder} holds {counted(left, 'request')} of the spider"
+                f" {before!r}, and this is {name!r}: give each spider a JOBDIR of its"
+                f" own. If it was renamed, {option} continues the job"
+            )
+        self.store.states.put(_SPIDER, name.encode())
 
     def resume(self, load: Callable[[str], None]) -> None:
         """Restore what is stored beside requests; `load` adds a line to the queue."""
@@ -238,20 +253,14 @@ class Job(RunningJob):
 
     # Called by the scheduler.
 
-    @property
-    def has_overdue(self) -> bool:
-        """Whether a request that had been sent at a death may go beside others."""
-        if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
-            return False
-        return self.storage.unacked.keys().isdisjoint(self._tried)
-
-    def hand_out_last(self, *, alone: bool) -> list[str]:
-        taken = self.deliveries.take(alone=alone, is_over=self._is_over)
-        bring_back = self.storage.bring_back
-        read = self.store.read
-        self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
-        self._tried.pop(None, None)  # unreadable ones
-        return [*self._tried.values()]
+    def hand_out_last(self) -> list[str]:
+        """Put some that had been sent at a death at hand; return their lines."""
+        lines = []
+        for number, line in self.deliveries.take(self._is_over):
+            body = self.store.read(number)
+            if self.storage.bring_back(line, number, body) is not None:
+                lines.append(line)
+        return lines
 
     @property
     def left_over(self) -> int:
@@ -270,15 +279,10 @@ class Job(RunningJob):
     def close(self, reason: str) -> None:
         self.saves.close()
         self.report_leftovers()
-        is_done = (
-            reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
-        )
+        is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
             self.store.forget_children(START)
             self.store.forget_children(OWN_START)
-        if is_done and self._is_salvaged:
-            self.store.states.put(salvage.SALVAGED, None)
-            engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
         self._feeds.has_finished = is_done and reason == "finished"
         self.store.states.put(_FINISHED, self._finish())
         self.store.is_clean = True
@@ -293,8 +297,6 @@ class Job(RunningJob):
         if error is not None and not isinstance(error, CorruptError):
             self.end_not_saved(error)
         self.store.close()
-        if isinstance(error or self._broken, CorruptError):
-            salvage.set_aside(self.folder)
         self._lock.release()
 
     def _finish(self) -> bytes | None:
@@ -327,6 +329,7 @@ class Job(RunningJob):
                 call()
             unsent = self._crawl.throttle.in_flight.unsent()
             self.deliveries.keep(self.storage.sent(unsent))
+            self._look_after_file()
             self.store.commit()
         # the last: a feed that is closed
         except (StorageError, OSError, ValueError) as error:
@@ -336,6 +339,22 @@ class Job(RunningJob):
         if unsent:
             self._look_soon()
         return None
+
+    def _look_after_file(self) -> None:
+        """Raise GoneError if nothing that is written to the file now is kept.
+
+        JobInUseError: its lock was removed, and another run has the job.
+        """
+        if not is_file(self.store.path, self._file):
+            if self._lock.has_moved():  # and the file with it: SQLite has both open
+                return
+            raise GoneError(f"{self.store.path} was removed or replaced")
+        self._lock.keep()
+
+    def failed(self, error: StorageError) -> None:
+        if isinstance(error, CorruptError):
+            error = CorruptError(damage_text(self.folder, error))
+        super().failed(error)
 
     def _look_soon(self) -> None:
         self._looks.set(self, self.clock.now() + _LOOK_AGAIN)
@@ -380,8 +399,6 @@ class Job(RunningJob):
             raise CloseSpider("job_not_saved")
         if self.store.lengths():
             return
-        if self._is_salvaged:
-            raise CloseSpider(_SALVAGED)
         if self.deliveries.aside:
             raise CloseSpider(_SET_ASIDE)
 

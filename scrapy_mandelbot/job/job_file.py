@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 _LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
 
-_FORMAT = 1
+FORMAT = 1
+"""The number of the form of a job in a file, which counts each change of it."""
 _SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};
-    PRAGMA user_version = {_FORMAT};
+    PRAGMA user_version = {FORMAT};
     -- Lines have names, and rows the numbers of their lines.
     CREATE TABLE lines (line INTEGER PRIMARY KEY, name TEXT NOT NULL);
     -- A line below zero: the row was claimed for long, out of the way of its line.
@@ -52,12 +54,28 @@ _SCHEMA = f"""
     ) WITHOUT ROWID
 """
 
+REPAIRED_FILE = "job.repaired"
+"""What a repair writes, until it takes the place of the damaged file."""
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; only `scrapy robots job` reads the file during a run
 
 
 class CorruptError(StorageError):
     """The file is damaged or not a job: retrying does not help."""
+
+    ends_run = "job_unreadable"
+
+
+class ConflictError(StorageError):
+    """Another process has written to the file, which is whole."""
+
+    ends_run = "job_unreadable"
+
+
+class GoneError(StorageError):
+    """The file was removed or replaced: nothing that is written now is kept."""
+
+    ends_run = "job_not_saved"
 
 
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
@@ -75,6 +93,14 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
             is_synced=is_synced,
             page_size=PAGE,
         )
+
+
+def damage_text(folder: Path, error: object) -> str:
+    """Return what is wrong with the file of a job, and which command mends it."""
+    return (
+        f"`scrapy robots job {shlex.quote(str(folder))} repair` keeps what can be read"
+        f" of {JOB_FILE}, which is damaged: {error}"
+    )
 
 
 def make_private(path: Path) -> None:
@@ -140,7 +166,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
         raise CorruptError(f"{path} is no file of a job")
-    if version not in {0, _FORMAT}:
+    if version not in {0, FORMAT}:
         raise StorageError(f"{path} was written by another version (format {version})")
     return not version
 
@@ -165,8 +191,12 @@ class _AsOurs:
 
 
 AS_OURS = _AsOurs()
-"""Raises an error of SQLite as a StorageError or a CorruptError."""
+"""Raises an error of SQLite as a StorageError of its kind."""
 
 
 def our_error(error: sqlite3.Error) -> StorageError:
-    return (StorageError if may_pass(error) else CorruptError)(str(error))
+    if isinstance(error, sqlite3.IntegrityError):
+        return ConflictError(f"another process has written to the job ({error})")
+    if may_pass(error):
+        return StorageError(str(error))
+    return CorruptError(str(error))

@@ -14,13 +14,14 @@ from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.job import (
     deliveries,
     job_file,
-    salvage,
+    repair,
     site_budgets,
     site_states,
 )
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
 from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
+from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.store import open_to_look
 
@@ -34,9 +35,10 @@ class JobFolder:
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
         self.name = str(self._folder)
-        self._path = self._folder / salvage.FILE
-        if not self._path.exists():
-            raise StorageError(f"there is no job here ({salvage.FILE})")
+        self._path = self._folder / JOB_FILE
+        names = (JOB_FILE, job_file.REPAIRED_FILE)
+        if not any((self._folder / one).exists() for one in names):
+            raise StorageError(f"there is no job here ({JOB_FILE})")
         self._is_running = JobLock(self._folder / LOCK).is_held()
 
     def close(self) -> None:
@@ -63,7 +65,7 @@ class JobFolder:
         if self._is_running:
             raise StorageError("a run has this job; its console can resume a site")
         with ExitStack() as opened:
-            lock, job = salvage.open_locked(self._folder, is_synced=True)
+            lock, job = open_locked(self._folder, is_synced=True)
             opened.callback(lock.release)
             opened.callback(job.close)
             store = open_to_look(self._folder / STORE_FILE)
@@ -88,10 +90,13 @@ class JobFolder:
     def forget(self) -> None:
         raise StorageError("delete its folder")
 
+    def repair(self) -> repair.Repair | None:
+        return repair.repair(self._folder)
+
     def add(self, batches: Iterable[list[NewRequest]]) -> int:
         added = 0
         with ExitStack() as opened:
-            lock, job = salvage.open_locked(self._folder, is_synced=True)
+            lock, job = open_locked(self._folder, is_synced=True)
             opened.callback(lock.release)
             opened.callback(job.close)
             for batch in batches:

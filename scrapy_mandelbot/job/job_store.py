@@ -25,6 +25,9 @@ OWN_START = -2
 class StorageError(Exception):
     """The job cannot be written for now, or cannot be read."""
 
+    ends_run = ""
+    """The reason with which a run ends at once; empty: it tries again."""
+
 
 class Place(NamedTuple):
     """The position of a request in its line: the least is claimed first."""

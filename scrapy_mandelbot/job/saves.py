@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.job.job_file import CorruptError
+from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import JobStore
@@ -78,8 +78,10 @@ class Saves:
     def failed(self, error: Exception) -> Exception:
         was_well = self.error is None
         self.error = error
-        if isinstance(error, CorruptError):
+        if isinstance(error, StorageError) and error.ends_run == "job_unreadable":
             self._job.failed(error)
+        elif isinstance(error, StorageError) and error.ends_run:
+            self._job.give_up(error)
         elif was_well:
             self._job.not_saved(error)
         self._give_up_if_too_much(error)
@@ -98,4 +100,4 @@ class Saves:
     def _give_up_if_too_much(self, error: Exception) -> None:
         store = self._store
         if store.uncommitted > MOST_OPERATIONS or store.uncommitted_bytes > MOST_BYTES:
-            self._job.give_up(error)
+            self._job.give_up(StorageError(f"too much of it is in memory ({error})"))

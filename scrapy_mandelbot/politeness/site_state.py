@@ -13,10 +13,9 @@ crawl delay       ``pacer``: ``Pace``                 at the next turn
 quota             ``pacer``: ``Quota``                as a request ends, or a reset
 budget            ``SiteWithBudget.budget``           as a request ends without a
                                                       page, or in another run
-lease             ``Leases``, of the throttle         when this crawl has the lease
 ================  ==================================  ==============================
 
-``Site.decide`` is the one decision over all of them but the lease.
+``Site.decide`` is the one decision over all of them.
 
 Where others wait for the end of one request, that request holds a ``Reservation`` with
 a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay), ``QUOTA`` or

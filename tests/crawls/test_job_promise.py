@@ -26,9 +26,10 @@ from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job import salvage, saves
+from scrapy_mandelbot.job import opening, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
+from scrapy_mandelbot.job.repair import repair
 
 # seconds: several turns of the loop, so that what was settled is committed
 NEXT_TURNS = 0.05
@@ -188,6 +189,12 @@ async def test_deaths_count_for_a_page_whose_robots_txt_is_fetched(
     )
     assert last.stats["finish_reason"] == "job_set_aside"
     assert not requests_of(last)
+    (verdict,) = last.logged("INCOMPLETE: Finished")
+    assert f"1 request is set aside, such as <GET {other.url}/waits>." in verdict
+    again = await run(Noting, folder.with_name("job-3"), MANDELBOT_EXIT_STATUS="lost")
+    (verdict,) = again.logged("FAILED: Finished")
+    assert "such as" in verdict, "each run names it, until it is requeued"
+    assert again.crawler.spider is None, "scrapy crawl exits with 1"
 
 
 class DiesInStart(Noting):
@@ -242,6 +249,42 @@ class Retried(Noting):
             Job.of(self.crawler).saves.now()
             dies(self)
         yield from super().parse(response)
+
+
+class LogsIn(Noting):
+    """Keeps a token in an attribute, which each run's start() fetches."""
+
+    token = ""
+
+    async def start(self):
+        yield scrapy.Request(self.start_urls[0], self.has_token, dont_filter=True)
+
+    def has_token(self, response):
+        self.token = "token"
+        yield from self.parse(response)
+
+    def parse(self, response):
+        if not self.token:
+            raise ValueError("no token")
+        yield from super().parse(response)
+        if len(self.called) == 3 and not Path(self.settings["JOBDIR"], "once").exists():
+            Path(self.settings["JOBDIR"], "once").touch()
+            raise scrapy.exceptions.CloseSpider("shutdown")
+
+
+@ensureDeferred
+async def test_what_start_sends_first_is_sent_before_what_the_job_has(webs, folder):
+    """In each run: callbacks of the pages that wait need what its callback keeps."""
+    web = tree(webs)
+    one_by_one = {"CONCURRENT_REQUESTS": 1}
+    first = await run(LogsIn, folder, [web.url + "/"], **one_by_one)
+    assert first.stats["finish_reason"] == "shutdown"
+    web.hits.clear()
+    second = await run(LogsIn, folder, [web.url + "/"], **one_by_one)
+    assert web.hits[0].path == "/"
+    assert second.stats["finish_reason"] == "finished"
+    called = {*first.spider.called, *second.spider.called}
+    assert called == {web.url + path for path in web.pages}
 
 
 @ensureDeferred
@@ -515,20 +558,22 @@ async def test_a_second_run_in_one_jobdir_says_who_holds_it_and_ends(webs, folde
 
 
 @ensureDeferred
-async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
-    """Nothing is sent; the next run, which begins from nothing, says so."""
-    folder.mkdir()
-    (folder / "job.sqlite").write_bytes(b"\xff" * 9000)
+async def test_no_run_begins_on_a_damaged_file_until_it_is_repaired(webs, folder):
+    """One line names the command; nothing is sent, and nothing is changed."""
     web = tree(webs)
-    with pytest.raises(JobError, match=r"is damaged .* set aside as"):
-        await run(Noting, folder, [web.url + "/"])
+    await run(Noting, folder, [web.url + "/"])
+    path = folder / "job.sqlite"
+    path.write_bytes(b"\xff" * 2048 + path.read_bytes()[2048:])
+    before = path.read_bytes()
+    web.hits.clear()
+    for _ in range(2):
+        with pytest.raises(JobError, match=rf"scrapy robots job {folder} repair`"):
+            await run(Noting, folder, [web.url + "/"])
     assert not web.hits
-    (aside,) = folder.glob("job.sqlite.corrupt-*")
-    assert not web.hits
-    assert aside.read_bytes() == b"\xff" * 9000
+    assert path.read_bytes() == before
+    repair(folder)
     result = await run(Noting, folder, [web.url + "/"])
-    assert result.logged("The job starts empty: its file was damaged")
-    assert len(requests_of(result)) == 14
+    assert result.stats["finish_reason"] == "finished"
 
 
 @ensureDeferred
@@ -538,7 +583,7 @@ async def test_a_disk_of_the_network_is_told_at_the_start(webs, folder, monkeypa
     assert not (await run(Noting, folder, [web.url + "/2"])).logged(
         "a disk of the network"
     )
-    monkeypatch.setattr(salvage, "network_disk", lambda _: "nfs4")
+    monkeypatch.setattr(opening, "network_disk", lambda _: "nfs4")
     result = await run(Noting, folder, [web.url + "/2"])
     assert result.logged("JOBDIR is on a disk of the network (nfs4)")
 
@@ -666,12 +711,61 @@ class Breaks(Noting):
 
 @ensureDeferred
 async def test_a_file_that_breaks_in_a_run_closes_the_spider(webs, folder):
-    """With a reason and an error, and no wait for ever; the file is set aside."""
+    """With a reason, and an error that names the command; the file stays."""
     web = tree(webs)
     result = await run(Breaks, folder, [web.url + "/"])
     assert result.stats["finish_reason"] == "job_unreadable"
-    assert result.logged("The spider is closed, as the job cannot be read")
-    assert list(folder.glob("job.sqlite.corrupt-*"))
+    (line,) = result.logged("The spider is closed, as the job cannot be read")
+    assert f"`scrapy robots job {folder} repair`" in line
+    assert (folder / "job.sqlite").exists()
+
+
+class Deletes(Noting):
+    """Has a file of the job deleted, or the folder moved, while it runs."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if response.url.endswith("/"):
+            self.change()
+
+
+def deletes_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def deletes_file(folder: Path) -> None:
+    (folder / "job.sqlite").unlink()
+
+
+def replaces_file(folder: Path) -> None:
+    (folder / "job.sqlite").unlink()
+    (folder / "job.sqlite").write_bytes(b"")
+
+
+@pytest.mark.parametrize("change", [deletes_folder, deletes_file, replaces_file])
+@ensureDeferred
+async def test_a_job_that_was_deleted_closes_the_spider(webs, folder, change):
+    """At the next commit: nothing that is written to such a file is kept."""
+    web = tree(webs)
+    spider = type("Changes", (Deletes,), {"change": lambda _: change(folder)})
+    result = await run(spider, folder, [web.url + "/"])
+    assert result.stats["finish_reason"] == "job_not_saved"
+    assert result.logged(
+        f"The spider is closed, as the job cannot be saved: {folder}/job.sqlite was"
+    )
+    assert result.crawler.spider is None, "scrapy crawl exits with 1"
+
+
+@ensureDeferred
+async def test_a_job_that_was_moved_goes_on(webs, folder):
+    """Its file is open, and goes with the folder."""
+    web = tree(webs)
+    moved = folder.with_name("moved")
+    spider = type("Moves", (Deletes,), {"change": lambda _: folder.rename(moved)})
+    result = await run(spider, folder, [web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    again = await run(Noting, moved, [web.url + "/"])
+    assert again.logged("This JOBDIR finished at")
 
 
 class DiesWithItems(Noting):
@@ -753,6 +847,46 @@ async def test_what_others_write_to_a_feed_between_two_runs_is_not_cut(webs, fol
     feed.write_bytes(before)
     await run_after(folder, Noting, [], FEEDS=feeds)
     assert feed.read_bytes().startswith(before)
+
+
+@pytest.mark.parametrize("lines", [0, 1, 1_000])
+@pytest.mark.parametrize("kind", ["jsonlines", "csv", "json"])
+@ensureDeferred
+async def test_a_file_in_the_place_of_a_feed_is_not_cut(webs, folder, kind, lines):
+    """It was rotated: what is there is another's, and is appended to, as in stock."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    feeds = {str(feed): {"format": kind}}
+    await run(DiesWithItems, folder, [web.url + "/"], FEEDS=feeds)
+    feed.rename(feed.with_name("yesterday"))
+    others = b"another line, of another program" * 2 + b"\n"
+    feed.write_bytes(others * lines)
+    job = folder.with_name("died")
+    result = await run(Noting, job, [], FEEDS=feeds)
+    assert feed.read_bytes().startswith(others * lines)
+    assert result.logged(f"{feed} is not the feed that the previous run wrote")
+    assert not result.logged("Cut ")
+
+
+@ensureDeferred
+async def test_a_feed_that_is_rotated_under_a_run_is_not_cut(webs, folder):
+    """The run goes on with the file that it has open; another's is in its place."""
+    web = tree(webs)
+    feed = folder.with_name("items")
+    feeds = {str(feed): {"format": "jsonlines"}}
+    others = b'{"by": "another"}\n' * 1_000
+
+    class Rotated(DiesWithItems):
+        def parse(self, response):
+            if len(self.called) == 3:
+                Job.of(self.crawler).saves.now()
+                feed.rename(feed.with_name("yesterday"))
+                feed.write_bytes(others)
+            yield from super().parse(response)
+
+    await run(Rotated, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1)
+    await run_after(folder, Noting, [], FEEDS=feeds)
+    assert feed.read_bytes().startswith(others)
 
 
 def rename_feed(job: Path, before: Path, after: Path) -> None:
@@ -873,6 +1007,66 @@ async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
     result = await run(Noting, folder, [web.url + "/"], **SCRAPYS_FORM)
     (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
     assert "Scheduler" in line
+
+
+@ensureDeferred
+async def test_a_run_without_the_package_in_it_says_so_too(webs, folder):
+    """MANDELBOT_ENABLED = False crawls anew, beside a job that it does not see."""
+    web = tree(webs)
+    await run(Noting, folder, [web.url + "/"])
+    result = await run(Noting, folder, [web.url + "/"], MANDELBOT_ENABLED=False)
+    (line,) = result.logged(f"{folder / 'job.sqlite'} holds a job")
+    assert "because MANDELBOT_ENABLED is False" in line
+
+
+def named(name: str, parent: type[Noting] = Noting) -> type[Noting]:
+    """Return a spider of that name."""
+    return type(name, (parent,), {"name": name})
+
+
+class Interrupted(Noting):
+    """Is stopped after its first page, as by Ctrl-C."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        raise scrapy.exceptions.CloseSpider("shutdown")
+
+
+@ensureDeferred
+async def test_spiders_take_turns_in_a_jobdir_if_each_runs_to_its_end(webs, folder):
+    """As in stock Scrapy: nothing is left of the one when the other begins."""
+    web = tree(webs)
+    for name in ("a", "b", "a"):
+        result = await run(named(name), folder, [web.url + "/"])
+        assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_requests_of_another_spider_are_refused(webs, folder):
+    """Its callbacks would be called with them; the job stays as it is, and goes on."""
+    web = tree(webs)
+    first = await run(named("a", Interrupted), folder, [web.url + "/"])
+    web.hits.clear()
+    for _ in range(2):
+        with pytest.raises(JobError, match="of the spider 'a', and this is 'b': give"):
+            await run(named("b"), folder, [web.url + "/"])
+    assert not web.hits
+    last = await run(named("a"), folder, [web.url + "/"])
+    assert last.stats["finish_reason"] == "finished"
+    done = {*first.spider.called, *last.spider.called}
+    assert done == {web.url + path for path in web.pages}
+
+
+@ensureDeferred
+async def test_a_renamed_spider_continues_its_job_under_the_old_name(webs, folder):
+    """By the option that names a job; from then on the job has that name."""
+    web = tree(webs)
+    await run(named("a", Interrupted), folder, [web.url + "/"])
+    options = {"name": "a"}
+    result = await run(
+        named("b"), folder, [web.url + "/"], MANDELBOT_JOB_OPTIONS=options
+    )
+    assert result.stats["finish_reason"] == "finished"
 
 
 @pytest.mark.skipif(

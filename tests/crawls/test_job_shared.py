@@ -192,7 +192,7 @@ class LosesItsLease(LinksSpider):
         """Have it be lost, as if the worker had been stopped for long."""
         worker = JobWorker.of(self.crawler)
         join_again = worker._join_again
-        worker._join_again = lambda last: (join_again(last), self.is_reported.set())
+        worker._join_again = lambda reply: (join_again(reply), self.is_reported.set())
         with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
             redis.zrem(f"{worker.server.key}:workers", worker.job.worker)
             redis.sadd(f"{worker.server.key}:ended", worker.job.worker)
@@ -418,11 +418,21 @@ async def test_a_spider_of_scrapy_redis_is_fed(webs, settings, redis_server):
 
 
 @ensureDeferred
+async def test_a_jobdir_beside_a_job_on_redis_is_named(webs, settings, tmp_path):
+    """One line says which of the two has the requests."""
+    web = tree(webs)
+    beside = {**settings, "JOBDIR": str(tmp_path / "job")}
+    result = await crawl(LinksSpider, beside, start_urls=[web.url + "/"])
+    assert len(result.logged("The requests are in the job on Redis")) == 1
+    assert not (tmp_path / "job" / "job.sqlite").exists()
+
+
+@ensureDeferred
 async def test_a_redis_that_has_lost_the_job_ends_the_crawl(
     webs, settings, redis_server
 ):
     """An empty job is no finished one: the spider closes as job_forgotten, with an
-    error.
+    error, and leaves nothing there, where it would be of another job.
     """
     web = tree(webs)
 
@@ -436,7 +446,10 @@ async def test_a_redis_that_has_lost_the_job_ends_the_crawl(
         Emptying, {**settings, "CONCURRENT_REQUESTS": 1}, start_urls=[web.url + "/"]
     )
     assert result.stats["finish_reason"] == "job_forgotten"
-    assert len(result.logged("The spider is closed, as Redis has lost the job")) == 1
+    assert len(result.logged("The spider is closed, as Redis has another job")) == 1
+    assert not result.logged("Redis has an older state")
+    with Redis.from_url(redis_server.url) as redis:
+        assert redis.keys("*") == []
 
 
 @ensureDeferred

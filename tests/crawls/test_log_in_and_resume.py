@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html
 
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.salvage import FILE
+from scrapy_mandelbot.job.job_store import JOB_FILE as FILE
 
 PAGES = 20
 HALF = 8  # pages after which the first run ends

@@ -77,11 +77,11 @@ def test_a_reply_without_waiting_sites_has_no_due_time(milliseconds, seconds):
     assert read_answer(said).next_due == seconds
 
 
-def test_a_reply_of_a_lost_lease_names_the_last_exchange_only():
-    """The number of the last exchange."""
-    answer = read_answer([b"lost", b"12"])
+def test_a_reply_of_a_lost_lease_names_the_last_exchange_and_the_job():
+    """The number of the last exchange, and when the job began that is there now."""
+    answer = read_answer([b"lost", b"12", b"1795951573582"])
     assert answer.is_lost
-    assert answer.last == 12
+    assert (answer.last, answer.born) == (12, 1795951573582)
     assert (answer.sites, answer.claimed, answer.give_back, answer.surplus) == (
         {},
         [],

@@ -133,10 +133,10 @@ def test_the_spider_closes_when_too_much_is_uncommitted(
     commits.now()
     setattr(job, much, 10)
     commits.changed()
-    assert "gave up: full" not in job.said
+    assert "gave up: too much of it is in memory (full)" not in job.said
     setattr(job, much, 11)
     commits.changed()
-    assert job.count("gave up: full") == 1
+    assert job.count("gave up: too much of it is in memory (full)") == 1
 
 
 def test_a_corrupt_file_closes_the_spider_at_once(commits, job):

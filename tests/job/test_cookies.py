@@ -22,7 +22,7 @@ from scrapy_mandelbot.job.cookies import (
     JobCookies,
     read_cookie,
 )
-from scrapy_mandelbot.job.salvage import FILE
+from scrapy_mandelbot.job.job_store import JOB_FILE as FILE
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 SHOP = "https://shop.example/"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import random
 import shutil
@@ -13,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from scrapy_mandelbot.job.job_file import CorruptError
-from scrapy_mandelbot.job.job_store import Place
-from scrapy_mandelbot.job.salvage import FILE, open_job
+from scrapy_mandelbot.job.job_lock import JobLock
+from scrapy_mandelbot.job.job_store import JOB_FILE as FILE
+from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.job.opening import open_job
+from scrapy_mandelbot.job.repair import repair
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 
 PAGES, SITES, SEEN = 600, 12, 900
@@ -76,8 +78,9 @@ def damaged(left, tmp_path):
 
 def read_all(folder: Path) -> tuple[dict[int, bytes], set[str]]:
     """Return the bodies by number that a run is given, and the lines that they come
-    from.
+    from, once the file was repaired if it has to be.
     """
+    repair(folder)
     job = open_job(folder)
     bodies, lines = {}, set()
     for line in list(job.lengths()):
@@ -110,7 +113,7 @@ def test_ten_flipped_bits_cost_few_requests(damaged, seed, suffix):
         assert len(whole) >= PAGES
 
 
-def test_a_lost_first_page_loses_no_request(damaged, caplog):
+def test_a_lost_first_page_loses_no_request(damaged):
     """It says where the tables begin, and they begin at the same pages in each file."""
 
     def overwrite(octets):
@@ -118,31 +121,27 @@ def test_a_lost_first_page_loses_no_request(damaged, caplog):
 
     folder = damaged(overwrite)
     Path(folder / f"{FILE}-wal").unlink()
-    with caplog.at_level(logging.ERROR):
-        bodies, lines = read_all(folder)
-    assert len(bodies) == PAGES + 2
+    found = repair(folder)
+    bodies, lines = read_all(folder)
+    assert len(bodies) == found.requests == PAGES + 2
+    assert found.lost is None, "nobody knows"
     assert len(lines) == SITES
-    assert "602 waiting requests" in caplog.text
-    assert "How many requests are lost is unknown" in caplog.text
-    assert not list(folder.glob("*.corrupt-*"))
-    assert len(list(folder.glob("*.salvaged-*"))) == 1
     assert {one.name for one in folder.glob("job.*")} == {
         FILE,
-        *(one.name for one in folder.glob("*.salvaged-*")),
+        "job.lock",
+        found.aside.name,
     }
 
 
-def test_a_file_cut_in_half_does_not_claim_that_no_request_is_lost(damaged, caplog):
+def test_a_file_cut_in_half_does_not_claim_that_no_request_is_lost(damaged):
     """The index that would say which requests there were is gone, too: 0 would be
     wrong.
     """
     folder = damaged(lambda octets: octets.__delitem__(slice(len(octets) // 2, None)))
     Path(folder / f"{FILE}-wal").unlink()
-    with caplog.at_level(logging.ERROR):
-        bodies, _ = read_all(folder)
-    assert len(bodies) < PAGES
-    assert "At least 0" not in caplog.text
-    assert "requests are lost" in caplog.text
+    found = repair(folder)
+    assert found.requests < PAGES
+    assert found.lost != 0
 
 
 def test_fingerprints_without_requests_are_salvaged(tmp_path):
@@ -158,13 +157,14 @@ def test_fingerprints_without_requests_are_salvaged(tmp_path):
     job.close()
     octets = (tmp_path / FILE).read_bytes()
     (tmp_path / FILE).write_bytes(b"\xff" * 2048 + octets[2048:])
+    assert repair(tmp_path).fingerprints == 10
     job = open_job(tmp_path)
     assert all(map(job.has_seen, range(10)))
     assert (job.states.get(CLEAN), job.states.get("feeds")) == (None, b"{}")
     job.close()
 
 
-def test_a_broken_page_costs_only_its_own_requests(damaged, caplog):
+def test_a_broken_page_costs_only_its_own_requests(damaged):
     """The number of those that are lost is told; fingerprints, children and state are
     kept.
     """
@@ -175,37 +175,101 @@ def test_a_broken_page_costs_only_its_own_requests(damaged, caplog):
 
     folder = damaged(overwrite)
     (folder / f"{FILE}-wal").unlink()
-    with caplog.at_level(logging.ERROR):
-        job = open_job(folder)
+    found = repair(folder)
+    job = open_job(folder)
     lost = PAGES + 2 - sum(job.lengths().values())
     assert 1 <= lost <= 16
-    assert f"At least {lost} requests are lost" in caplog.text
+    assert found.lost == lost
     assert all(job.has_seen(n * 1_000_003) for n in range(PAGES // 2))
     assert len(list(job.children_left(0))) == PAGES // 2 + 1
     job.close()
 
 
-def test_a_file_set_aside_within_a_run_is_salvaged_by_the_next(damaged):
-    """As where a page that is broken is found in the middle of a run."""
+@pytest.fixture
+def broken(damaged):
+    """Make a damaged file, whose first page is gone and which has no log."""
+
+    def overwrite(octets):
+        octets[:2048] = b"\xff" * 2048
+
+    def make() -> Path:
+        folder = damaged(overwrite)
+        (folder / f"{FILE}-wal").unlink()
+        return folder
+
+    return make
+
+
+def test_only_a_repair_changes_a_damaged_file(broken):
+    """A run finds the damage, and leaves all files as they are, however often."""
+    folder = broken()
+    before = {one.name: one.read_bytes() for one in folder.glob("job.sqlite*")}
+    for _ in range(2):
+        with pytest.raises(CorruptError):
+            open_job(folder)
+    assert {one.name: one.read_bytes() for one in folder.glob("job.sqlite*")} == before
+    repair(folder)
+    open_job(folder).close()
+
+
+def test_a_whole_file_is_not_repaired(damaged):
+    """And a second repair finds nothing to do."""
     folder = damaged(lambda _: None)
-    for suffix in ("", "-wal"):
-        (folder / f"{FILE}{suffix}").rename(
-            folder / f"{FILE}.corrupt-20260101-000000{suffix}"
-        )
+    assert repair(folder) is None
     assert len(read_all(folder)[0]) == 2 * PAGES - 40
-    assert (folder / f"{FILE}.salvaged-20260101-000000").exists()
-    (folder / FILE).unlink()  # the project's own wish to begin anew
-    assert read_all(folder) == ({}, set())
+    assert repair(folder) is None
+    assert not list(folder.glob("*.damaged-*"))
 
 
-def test_an_unreadable_file_is_an_error_in_one_run_only(tmp_path, caplog):
-    """The next run begins from nothing, and says so."""
+def test_a_repair_that_was_killed_is_done_again(broken, monkeypatch):
+    """At each of its last steps, at which the files get their names."""
+    whole = repair(broken()).requests
+    rename = Path.rename
+    for steps in range(2):
+        folder = broken()
+        left = [None] * steps
+
+        def dies(path, to, left=left):
+            if not left:
+                raise KeyboardInterrupt
+            left.pop()
+            return rename(path, to)
+
+        monkeypatch.setattr(Path, "rename", dies)
+        with pytest.raises(KeyboardInterrupt):
+            repair(folder)
+        monkeypatch.setattr(Path, "rename", rename)
+        with pytest.raises(CorruptError):
+            open_job(folder)
+        assert repair(folder) is not None
+        job = open_job(folder)
+        assert sum(job.lengths().values()) == whole
+        job.close()
+        for one in folder.iterdir():
+            one.unlink()
+
+
+def test_a_file_of_which_nothing_can_be_read_stays(tmp_path):
+    """No run begins anew in its place: to delete it is for a person."""
     (tmp_path / FILE).write_bytes(b"\xff" * 9000)
-    with pytest.raises(CorruptError, match="now set aside as"):
-        open_job(tmp_path)
-    assert not (tmp_path / FILE).exists()
-    assert read_all(tmp_path) == ({}, set())
-    assert "starts empty" in caplog.text
+    for _ in range(2):
+        with pytest.raises(StorageError, match="nothing can be read of"):
+            repair(tmp_path)
+        with pytest.raises(CorruptError):
+            open_job(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b"\xff" * 9000
+    assert {one.name for one in tmp_path.iterdir()} == {FILE, "job.lock"}
+
+
+def test_a_job_in_use_is_not_repaired(broken):
+    """A run has it, and may be writing."""
+    folder = broken()
+    lock = JobLock(folder / "job.lock")
+    lock.take()
+    with pytest.raises(StorageError, match="in use"):
+        repair(folder)
+    lock.release()
+    assert repair(folder) is not None
 
 
 def test_a_damaged_state_is_not_returned(tmp_path):

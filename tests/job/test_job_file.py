@@ -4,8 +4,11 @@ full disk.
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import random
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +18,11 @@ import pytest
 from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import fingerprints
-from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
+from scrapy_mandelbot.job.job_file import (
+    ConflictError,
+    CorruptError,
+    connect_to_read,
+)
 from scrapy_mandelbot.job.job_lock import JobInUseError, JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
@@ -340,6 +347,95 @@ def test_two_runs_cannot_share_a_jobdir(tmp_path):
     with pytest.raises(JobInUseError, match="another run"):
         JobLock(path).take()
     lock.release()
+
+
+def test_a_lock_whose_process_has_ended_is_not_called_its(tmp_path):
+    """A child that it forked may have outlived it; that process is not named."""
+    path = tmp_path / "job.lock"
+    holder = JobLock(path)
+    holder.take()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    about = {"process": ended.pid, "host": socket.gethostname(), "since": 0}
+    path.write_text(json.dumps(about))
+    with pytest.raises(JobInUseError, match=f"outlived process {ended.pid}, which has"):
+        JobLock(path).take()
+    about["host"] = "another machine"
+    path.write_text(json.dumps(about))
+    with pytest.raises(JobInUseError, match=f"in use by process {ended.pid} on "):
+        JobLock(path).take()
+    holder.release()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process can be forked")
+def test_a_forked_child_does_not_hold_the_lock(tmp_path):
+    """It may outlive the run that forked it: a pool's worker after kill -9."""
+    hold = (
+        "import os, sys, pathlib; from scrapy_mandelbot.job.job_lock import JobLock;"
+        " lock = JobLock(pathlib.Path(sys.argv[1])); lock.take(); child = os.fork();"
+        " child or sys.stdin.read(); child and print(child, flush=True);"
+        " child and os._exit(0)"
+    )
+    path = tmp_path / "job.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as run:
+        child = int(run.stdout.readline())
+        run.wait()
+        os.kill(child, 0)  # it lives
+        lock = JobLock(path)
+        lock.take()
+        lock.release()
+
+
+def test_a_disk_without_locks_causes_a_warning(tmp_path, monkeypatch, caplog):
+    """As some network file systems are; stock Scrapy runs there."""
+
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    lock = JobLock(tmp_path / "job.lock")
+    lock.take()
+    assert not JobLock(tmp_path / "job.lock").is_held()
+    lock.release()
+    assert "cannot be locked" in caplog.text
+
+
+def test_a_lock_that_was_removed_is_taken_again(tmp_path, caplog):
+    """Before another run takes it; if one was faster, this run has lost it for good."""
+    path = tmp_path / "job.lock"
+    lock = JobLock(path)
+    lock.take()
+    lock.keep()
+    path.unlink()
+    lock.keep()
+    assert "was removed, and is written again" in caplog.text
+    with pytest.raises(JobInUseError):
+        JobLock(path).take()
+    path.unlink()
+    other = JobLock(path)
+    other.take()
+    with pytest.raises(JobInUseError):
+        lock.keep()
+    other.release()
+    with pytest.raises(JobInUseError):
+        lock.keep()
+
+
+def test_rows_of_another_process_are_no_damage(path):
+    """Two runs that do not know of each other give out the same numbers."""
+    first, second = SqliteJob(path), SqliteJob(path)
+    for job in (first, second):
+        job.push(LINE, LIFO, b"1")
+    first.commit()
+    with pytest.raises(ConflictError, match="another process has written") as error:
+        second.commit()
+    assert not isinstance(error.value, CorruptError)
+    first.close()
+    second.close()
 
 
 @pytest.mark.parametrize(

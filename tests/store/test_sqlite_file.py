@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_mandelbot.job.salvage import readable_rows
+from scrapy_mandelbot.job.repair import readable_rows
 from scrapy_mandelbot.store.sqlite_file import may_pass, network_disk
 
 MOUNTS = """\

@@ -1,16 +1,18 @@
 -- Cookies that a worker's crawl has changed, and those that other workers have changed.
 --
 -- ARGV: 1 number of the last change that the worker knows of; 2 how many it takes; 3 how many the job
--- stores at most; then its own changes, each a key and the cookie as it is written.
+-- stores at most; 4 when its job began; then its own changes, each a key and the cookie as it is written.
 --
--- Returns: number of the last change that the worker knows of now; 1 where there are more; the cookies.
+-- Returns: number of the last change that the worker knows of now; 1 where there are more; the cookies. Another
+-- job, or none, takes no changes and has none to give.
 --
 --   cookies   hash: key of a cookie -> the cookie, or what is left of one that is gone
 --   cookied   sorted set: key -> the number of its last change
 
 local known, most, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
-for i = 4, #ARGV, 2 do
+if redis.call('HGET', key('meta'), 'born') ~= ARGV[4] then return {known, 0, {}} end
+for i = 5, #ARGV, 2 do
   local number = redis.call('HINCRBY', key('meta'), 'cookies', 1)
   redis.call('HSET', key('cookies'), ARGV[i], ARGV[i + 1])
   redis.call('ZADD', key('cookied'), number, ARGV[i])

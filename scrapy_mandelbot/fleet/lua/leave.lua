@@ -4,6 +4,7 @@
 -- Returns 1 where it is to be called again, as there are more sites to set free, or keys that expire.
 
 local me, lease, now = ARGV[1], tonumber(ARGV[3]), now_ms()
+if redis.call('HEXISTS', key('meta'), 'born') == 0 then return 0 end  -- the job is gone
 local is_known = last_exchange(me, ARGV[2]) ~= '-1'
 for i = 4, #ARGV, 3 do
   local site, state, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2]

@@ -1,15 +1,17 @@
-"""Opens the file of a job; a damaged one is replaced by what can be read of it."""
+"""``scrapy robots job DIR repair``: replaces a damaged file by what can be read of it.
+
+No run does this: what is lost is for a person to see.
+"""
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -18,26 +20,21 @@ from mandelbot.origins import site_of
 from scrapy_mandelbot.job.job_file import (
     AS_OURS,
     PAGE,
+    REPAIRED_FILE,
     CorruptError,
     connect,
     is_as_written,
 )
-from scrapy_mandelbot.job.job_lock import LOCK, JobInUseError, JobLock
 from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
+from scrapy_mandelbot.job.opening import look_through, open_job, take_lock
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
-from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
+from scrapy_mandelbot.store.sqlite_file import transaction
 
-logger = logging.getLogger(__name__)
-
-FILE = JOB_FILE
-# state: no run has finished since requests may have been lost with a file
-SALVAGED = "salvaged"
-_BROKEN = f"{FILE}.corrupt-"
-_READ = f"{FILE}.salvaged-"
+_DAMAGED = f"{JOB_FILE}.damaged-"
+_COPY = "job.damaged"  # of the damaged file, while it is read
 _PARTS = "", "-wal", "-shm"
-_QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
 _LINES = "SELECT line, name FROM lines WHERE line >= ? ORDER BY line"
 _REQUESTS = "SELECT * FROM requests WHERE number >= ? ORDER BY number"
 _INDEX = (
@@ -54,65 +51,65 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
 }
 
 
-def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
-    """Lock and open a folder's job; the text of a StorageError is for the log."""
-    lock = JobLock(folder / LOCK)
-    try:
-        lock.take()
-    except JobInUseError as error:
-        raise StorageError(f"{error}: two runs cannot share a JOBDIR") from None
-    except OSError as error:
-        raise StorageError(f"JOBDIR cannot be written: {error}") from error
-    try:
-        job = open_job(folder, is_synced=is_synced)
-    except (StorageError, OSError) as error:
-        lock.release()
-        if isinstance(error, CorruptError):
-            why = f"{error}. The next run starts empty."
-        else:
-            why = f"{folder / FILE} cannot be opened: {error}"
-        raise StorageError(why) from error
-    if (disk := network_disk(folder)) is not None:
-        logger.warning(
-            "JOBDIR is on a disk of the network (%s): SQLite's locks are unreliable"
-            " there, and the job may be lost. Use a local disk, or MANDELBOT_JOB ="
-            " 'redis://…'",
-            disk,
-        )
-    return lock, job
+class Repair(NamedTuple):
+    """What was read of a damaged file."""
+
+    aside: Path
+    """The damaged file."""
+    requests: int
+    fingerprints: int
+    lost: int | None
+    """Requests that are lost, at least; None: nobody knows."""
 
 
-def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
-    """Open the job of a folder; a damaged file is replaced by what can be read of it.
+def repair(folder: Path) -> Repair | None:
+    """Replace a damaged file by what can be read of it; None: it is whole.
 
-    CorruptError: nothing can be read. The file is set aside, and the next run starts
-    empty.
+    StorageError: a run has the job, or nothing can be read. Then nothing is changed. A
+    repair that was killed is done again.
     """
-    path = folder / FILE
+    lock = take_lock(folder)
     try:
-        left = sorted(folder.glob(f"{_BROKEN}*[0-9]"))
-        if left and not path.exists() and not _salvage(left[-1], path):
-            names = ", ".join(map(str, left))
-            logger.warning("The job starts empty: its file was damaged: %s", names)
-        is_small = path.exists() and path.stat().st_size <= _QUICKLY
-        job = SqliteJob(path, is_synced=is_synced)
-        if is_small:
-            _look_through(job)
-    except CorruptError as error:
-        aside = set_aside(folder)
-        if not _salvage(aside, path):
-            raise CorruptError(
-                f"{path} is damaged ({error}), now set aside as {aside}"
-            ) from error
-        job = SqliteJob(path, is_synced=is_synced)
-    return job
+        path = folder / JOB_FILE
+        new = folder / REPAIRED_FILE
+        if not path.exists() and new.exists():  # killed between the last two steps
+            return _put_in_place(folder, None)
+        if _is_whole(folder):
+            return None
+        salvage = _salvage(path, new)
+        if salvage is None:
+            raise StorageError(
+                f"nothing can be read of {path}; it stays as it is. Delete the folder"
+                " to begin anew"
+            )
+        return _put_in_place(folder, salvage)
+    finally:
+        lock.release()
 
 
-def set_aside(folder: Path) -> Path:
-    aside = folder / f"{_BROKEN}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
-    _move(folder / FILE, aside)
-    logger.error("%s is damaged and was set aside as %s", folder / FILE, aside)
-    return aside
+def _is_whole(folder: Path) -> bool:
+    try:
+        job = open_job(folder)
+        look_through(job)
+    except CorruptError:
+        return False
+    job.close()
+    return True
+
+
+def _put_in_place(folder: Path, salvage: _Salvage | None) -> Repair:
+    """Set the damaged file aside, with its log, and give the new one its name."""
+    aside = folder / f"{_DAMAGED}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    _move(folder / JOB_FILE, aside)
+    (folder / REPAIRED_FILE).rename(folder / JOB_FILE)
+    if salvage is None:
+        job = SqliteJob(folder / JOB_FILE)
+        waiting = sum(job.lengths().values())
+        seen = job.count_seen()
+        job.close()
+        return Repair(aside, waiting, seen, None)
+    lost = len(salvage.known - salvage.kept)
+    return Repair(aside, len(salvage.kept), salvage.seen, lost or None)
 
 
 def _move(path: Path, to: Path) -> None:
@@ -126,24 +123,9 @@ def _remove(path: Path) -> None:
         Path(f"{path}{part}").unlink(missing_ok=True)
 
 
-def _look_through(job: SqliteJob) -> None:
-    try:
-        with AS_OURS:
-            ((found,),) = job.database.execute("PRAGMA integrity_check(1)")
-    except CorruptError as error:
-        found = str(error)
-    if found != "ok":
-        job.close()
-        raise CorruptError(found)
-
-
-def _salvage(damaged: Path, path: Path) -> bool:
-    """Write what can be read of a damaged file to a new one; return if any.
-
-    A run killed meanwhile starts over.
-    """
-    new = path.with_name("job.salvage")
-    copy = path.with_name("job.damaged")
+def _salvage(damaged: Path, new: Path) -> _Salvage | None:
+    """Write what can be read of a damaged file to a new one; None: nothing can."""
+    copy = new.with_name(_COPY)
     _remove(new)
     _remove(copy)
     with AS_OURS, closing(connect(new, is_synced=False)) as into:
@@ -161,22 +143,10 @@ def _salvage(damaged: Path, path: Path) -> bool:
             salvage.copy(source)
             has_any = salvage.end()
         _remove(copy)
-    if not has_any:
-        _remove(new)
-        return False
-    new.rename(path)
-    _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
-    lost = len(salvage.known - salvage.kept)
-    loss = "How many requests are lost is unknown"
-    if lost:
-        loss = f"At least {lost} requests are lost"
-    logger.error(
-        "Salvaged from the damaged file: %d waiting requests and %d fingerprints. %s",
-        len(salvage.kept),
-        salvage.seen,
-        loss,
-    )
-    return True
+    if has_any:
+        return salvage
+    _remove(new)
+    return None
 
 
 def _renew_first_page(path: Path, new: Path) -> None:
@@ -226,8 +196,6 @@ class _Salvage:
         names = ((number, name) for name, number in self._lines.items())
         self._into.executemany("INSERT INTO lines VALUES (?, ?)", names)
         self._into.execute("DELETE FROM state WHERE name = ?", (CLEAN,))
-        values = SALVAGED, b"1", crc32(b"1", crc32(SALVAGED.encode()))
-        self._into.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", values)
         counts = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM fresh)"
         (self.seen,) = self._into.execute(counts).fetchone()
         return bool(self.kept or self.seen)
