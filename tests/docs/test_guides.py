@@ -1,4 +1,4 @@
-"""What the guides for maintainers name exists: files, classes, methods, words of .ci/run.
+"""What the guides for maintainers name exists: files, classes, methods, parts of CI.
 
 A newcomer follows CONTRIBUTING.rst and the design pages; what was renamed or has left
 leads nowhere.
@@ -15,9 +15,8 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from support.package_source import PACKAGES, ROOT
-
 from mandelbot.cli.output import robots_page
+from support.package_source import PACKAGES, ROOT
 
 LIBRARY = ROOT / "packages" / "mandelbot"
 SOURCE = LIBRARY / "src"
