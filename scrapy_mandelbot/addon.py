@@ -94,6 +94,7 @@ COMPONENTS = (
     ),
     Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
+    Component(_SPIDERS, "spidermiddlewares.start_turns.StartTurns", _FIRST + 2),
     Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
