@@ -208,7 +208,7 @@ class SiteAndQueue:
         self._flights.discard(flight)
         site = self.site
         jitter = self.crawl.random.random()
-        refusal = Refusal(now, "502", None, jitter, is_outage=True)
+        refusal = Refusal(now, "502", None, jitter, is_outage=True, is_stated=False)
         is_check = self.crawl.is_again(url)
         goes_back, effect = site.failed(flight, page, refusal, is_check=is_check)
         if is_check:

@@ -199,7 +199,11 @@ class Pauses:
             if site.is_timed:
                 site.tally.left(now)
         refusal = Refusal(
-            now, reason, jitter=self._random.random(), is_outage=status > 0
+            now,
+            reason,
+            jitter=self._random.random(),
+            is_outage=status > 0,
+            is_stated=not status,
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)

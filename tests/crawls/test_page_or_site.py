@@ -95,6 +95,23 @@ async def test_an_application_that_is_restarted_behind_a_proxy_loses_nothing(web
 
 
 @ensureDeferred
+async def test_an_outage_that_nobody_stated_is_waited_for_six_minutes(webs):
+    """A broken deploy says 500 to all, for good. Then all fail, and no sooner."""
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(path)
+        return Answer(status=500) if began else None
+
+    web, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) + len(result.failures) == 60
+    assert 364 <= result.seconds < 500
+    assert sum(hit.status == 500 for hit in web.hits) < 100
+
+
+@ensureDeferred
 async def test_a_page_that_takes_its_site_down_is_given_up_alone(webs):
     """Each time it is asked for, all pages fail for two seconds."""
     down = [-10.0]
