@@ -42,11 +42,8 @@ _STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
-# seconds of it with additional probes, and between two of them
-_OUTAGE = 300.0
-_MOST_APART = 15.0
+_OUTAGE = 300.0  # seconds of it with additional probes
 _LAST_TRIES = 50  # final attempts of a pause that is given up, none answered well
-_APART = 1.0  # seconds between two of them
 
 
 class PauseState(Enum):
@@ -391,7 +388,7 @@ class Pause:
         if self.state is not PauseState.PAUSED and not self.final_attempts:
             return None  # it has no end
         before = self.until
-        until = refusal.now + self.policy.pause(0, refusal)
+        until = self.policy.until(refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
         if until - before >= _NEWS:
@@ -439,11 +436,10 @@ class Pause:
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
         self.late_probes = 0
-        if seconds is None or refusal.retry_after is not None:
-            seconds = self.policy.pause(self.backoff.step, refusal)
-        if refusal.retry_after is None and self.rate_control is not None:
-            seconds = max(seconds, self.rate_control.least_pause)
-        self._own_until = refusal.now + seconds
+        least = 0.0 if self.rate_control is None else self.rate_control.least_pause
+        self._own_until = self.policy.until(
+            refusal, self.backoff.step, own=seconds, least=least
+        )
         self._probe_sooner(refusal)
 
     def _probe_sooner(self, refusal: Refusal) -> None:
@@ -453,8 +449,8 @@ class Pause:
         """
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
-            apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)
-            self.until = min(self.until, refusal.now + apart)
+            sooner = self.policy.until(refusal, is_outage=True)
+            self.until = min(self.until, sooner)
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
@@ -493,8 +489,8 @@ class Pause:
         self.reason = refusal.reason
 
     def _wait_for_next_attempt(self, refusal: Refusal) -> None:
-        named = min(refusal.retry_after or 0.0, self.policy.retry_after_longest)
-        self.until = max(self.until, refusal.now + max(_APART, named))
+        next_at = self.policy.until(refusal, is_attempt=True)
+        self.until = max(self.until, next_at)
 
 
 Pause.NONE = Pause(PausePolicy())

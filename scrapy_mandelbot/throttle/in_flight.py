@@ -366,7 +366,7 @@ class InFlight:
             self.drop_if_lost(flight)
 
     def check_full(self, slot: str) -> bool:
-        """Look up how many requests a slot may transfer; return whether it has as many."""
+        """Look up how many requests a slot transfers; return whether it has as many."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False

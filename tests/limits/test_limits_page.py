@@ -35,7 +35,6 @@ NO_LIMITS = {
     "politeness.connection_ceiling._REMEMBERED": "how late a reset may be",
     "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
     "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",
-    "politeness.pause._MOST_APART": "seconds between two probes",
     "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
     "mandelbot.answers.failures._LONGEST_LABEL": "what a name can be",

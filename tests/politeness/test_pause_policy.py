@@ -112,7 +112,7 @@ def test_the_pause_grows_no_longer_than_the_longest():
     longest.
     """
     policy = PausePolicy(longest=600, tries=10**6)
-    assert policy.pause(100_000, Refusal(0, "")) == 600
+    assert policy.until(Refusal(0, ""), 100_000) == 600
 
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
