@@ -119,9 +119,9 @@ def test_jitter_spreads_pauses_of_our_own_choice_only():
     """What a server asks for is kept to the second; the rest is spread by up to a
     tenth.
     """
-    assert LAW.pause(2, Refusal(0, "", None, 1.0)) == pytest.approx(9.9)
-    assert LAW.pause(2, Refusal(0, "", None, -1.0)) == pytest.approx(8.1)
-    assert LAW.pause(1, Refusal(0, "", 30.0, 1.0)) == 30
+    assert LAW.until(Refusal(0, "", None, 1.0), 2) == pytest.approx(9.9)
+    assert LAW.until(Refusal(0, "", None, -1.0), 2) == pytest.approx(8.1)
+    assert LAW.until(Refusal(0, "", 30.0, 1.0), 1) == 30
 
 
 def test_the_site_is_given_up_after_so_many_failed_probes(pause):
@@ -198,7 +198,7 @@ def test_retry_after_is_kept_and_capped(pause):
     """The server says when, up to a day."""
     paused(pause, 100, retry_after=90.0)
     assert pause.until == 190
-    assert LAW.pause(0, Refusal(0, "", 10.0**9)) == 86_400
+    assert LAW.until(Refusal(0, "", 10.0**9), 0) == 86_400
 
 
 def test_the_next_pause_begins_where_the_last_one_ended(pause):
