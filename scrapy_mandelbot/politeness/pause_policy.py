@@ -186,20 +186,21 @@ class PausePolicy:
             is_outage: Whether it is an additional probe of an outage.
             is_attempt: Whether it is a final attempt.
         """
-        apart = _ATTEMPTS_APART if is_attempt else 0.0
+        shortest = _ATTEMPTS_APART if is_attempt else 0.0
         if refusal.retry_after is not None:
-            named = min(refusal.retry_after, self.retry_after_longest)
-            return refusal.now + max(named, apart)
-        if is_attempt:
-            return refusal.now + apart
-        if is_outage:
+            seconds = min(refusal.retry_after, self.retry_after_longest)
+        elif is_attempt:
+            seconds = shortest
+        elif is_outage:
             seconds = _PROBES_APART * (1 - self.JITTER * refusal.jitter)
-            return refusal.now + seconds
-        if own is None:
-            own = self.first
-            if step:
-                own = self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
-        return refusal.now + max(own, least)
+        elif own is not None:
+            seconds = max(own, least)
+        elif step:
+            pause = self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
+            seconds = max(pause, least)
+        else:
+            seconds = max(self.first, least)
+        return refusal.now + max(seconds, shortest)
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause of our own choice, without jitter."""
