@@ -106,15 +106,15 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
+        self._in_flight.limits_sites = self._crawl.config.recovers
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
-        self._in_flight.finds_limits = (
-            self._crawl.config.concurrency == "measured"
-            and self._crawl.config.recovers
-            and not engine.has_delays(crawler)
+        self._in_flight.counts_at_once = (
+            self._crawl.config.recovers and not engine.has_delays(crawler)
         )
-        self._at_first = inf
-        if self._crawl.config.recovers:
-            self._at_first = self._in_flight.AT_FIRST
+        self._in_flight.finds_limits = (
+            self._in_flight.counts_at_once
+            and self._crawl.config.concurrency == "measured"
+        )
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -502,8 +502,7 @@ class SiteQueue:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
-        finds_limits = in_flight.finds_limits
-        first = self._at_first
+        limits_sites = in_flight.limits_sites
         fills_up = False
         queue: SubQueue | None
         while True:
@@ -525,8 +524,8 @@ class SiteQueue:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
                 continue
             activity = queue.activity
-            enough = first + site.tally.pages
-            if finds_limits:
+            enough = inf
+            if limits_sites:
                 enough = site.concurrency.bound
             if activity and (
                 activity >= in_flight.limits[slot]
@@ -561,11 +560,7 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
             return True
-        if in_flight.finds_limits:
-            return in_flight.count(site, slot) >= site.concurrency.bound
-        if self._at_first == inf:
-            return False
-        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+        return in_flight.limits_sites and in_flight.has_enough(site, slot)
 
     def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
         """Hold requests back that a site would reset; return whether it would.

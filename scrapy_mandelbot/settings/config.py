@@ -117,7 +117,7 @@ class Config:
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
     )
     concurrency: str = _setting(
-        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "measured"
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
