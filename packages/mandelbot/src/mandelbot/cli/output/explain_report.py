@@ -1,108 +1,26 @@
-"""``explain``: the verdict on a URL, the line that decided, what would change it."""
+"""``explain``: the verdict on a URL, and the line that decided."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output import cut, joined
 from mandelbot.cli.output.rules_in_force import (
     EVERYBODY,
     Question,
-    Rules,
     verdict_words,
 )
 from mandelbot.formatting import counted, printable
 from mandelbot.preferences.statements import CATEGORY_TEXTS
 from mandelbot.robotstxt import paths
-from mandelbot.robotstxt.agents import names_in_order
 from mandelbot.robotstxt.known_robots import dialect_of
-from mandelbot.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
     from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
-
-_SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})
-_GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
-_LONGEST = 2000  # characters of a URL for which a line is looked for
-
-
-def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]:
-    """Yield changes of the file, with the verdict on the URL after each.
-
-    First what becomes of it without the line that decided, whether it turns or not;
-    then the shortest line that turns it, among those that are about this URL and what
-    begins with it.
-    """
-    url, agent, rules, _ = question
-    robots, _ = rules.read(dialect)
-    if robots is None:
-        return
-    lines = [record.raw for record in robots.records]
-    decided = rules.decide(url, agent, dialect)
-
-    def tried(
-        change: str, line: int, its_lines: list[str], file: list[str]
-    ) -> dict[str, Any]:
-        body = "\n".join(file).encode()
-        changed = Rules("", body, max_bytes=len(body)).decide(url, agent, dialect)
-        found = {"change": change, "line": line, "lines": its_lines}
-        return {**found, "allowed": changed["allowed"], "rule": changed["rule"]}
-
-    rule = decided["rule"]
-    if rule is not None:
-        at = rule["line"]
-        # In place of the line comes a comment, as a blank line may end a group.
-        yield tried("remove", at, [lines[at - 1]], [*lines[: at - 1], "#", *lines[at:]])
-    parts = paths.split_url(url)
-    if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
-        return
-    before, group = _place(question, dialect, decided)
-    for path in _paths(parts[1], rule):
-        added = [*group, f"{'Disallow' if decided['allowed'] else 'Allow'}: {path}"]
-        change = tried(
-            "add", before, added, [*lines[: before - 1], *added, *lines[before - 1 :]]
-        )
-        if change["allowed"] is not decided["allowed"] and change["rule"] is not None:
-            yield change
-            return
-
-
-def _place(
-    question: Question, dialect: Dialect, decided: dict[str, Any]
-) -> tuple[int, list[str]]:
-    """Return the line to insert a rule before, and the lines of its group."""
-    if decided["rule"] is not None:
-        return decided["rule"]["line"], []
-    robots, _ = question.rules.read(dialect)
-    agent = question.agent
-    records = robots.records if robots else ()
-    for group in read_outline(records, dialect).groups:
-        if decided["group"] in {record.value for record in group.agents}:
-            rules = group.rules()
-            return (rules[0].number if rules else group.agents[-1].number + 1), []
-    name = next(
-        iter(names_in_order(agent if isinstance(agent, str) else tuple(agent))), "*"
-    )
-    blank = [""] if records and records[-1].raw else []
-    return len(records) + 1, [*blank, f"User-agent: {name}"]
-
-
-def _paths(target: str, rule: dict[str, Any] | None) -> Iterator[str]:
-    plain = target.translate(_SPECIAL)
-    yield plain
-    if rule is not None:  # where the longest wins, Allow wins ties
-        length = len(paths.escape_non_ascii(rule["path"]))
-        missing = length - len(paths.escape_non_ascii(plain)) + rule["allow"]
-        if 0 < missing <= _LONGEST:
-            yield plain + "*" * missing
-    yield f"{plain}$"
-    yield target.translate(_GLOB)
-    yield f"{target.translate(_GLOB)}*"
-
 
 _AROUND = 2  # lines before and after the one that decided
 _RULE_SHOWN = 40  # characters of a rule in the table
@@ -112,14 +30,12 @@ def explain(
     question: Question,
     dialect: Dialect,
     *,
-    with_changes: bool = True,
     purposes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return whether the robot may fetch the URL and use the page, and why.
 
     As in a crawl, the URL is forbidden if either it or the URL that servers resolve it
-    to is. `with_changes` parses the file again for each change: a hundred times the
-    cost of the rest.
+    to is.
     """
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect)
@@ -133,7 +49,6 @@ def explain(
             resolved = None
         else:
             decided = of_resolved
-    asked = question._replace(url=resolved or url)
     line = decided["rule"]["line"] if decided["rule"] else 0
     around: tuple[Record, ...] = ()
     if line:
@@ -144,7 +59,6 @@ def explain(
         "dialect": dialect.name,
         **decided,
         "lines": [{"number": record.number, "text": record.raw} for record in around],
-        "changes": list(changes_to(asked, dialect)) if with_changes else None,
         "comments": list(robots.comments(agent)) if robots else [],
         "usage": question.usage(dialect),
         "purposes": list(dict.fromkeys(purposes)),
@@ -201,8 +115,6 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
         lines += ["", paint.wrapped(beyond_sentence(report), 4, "  ")]
     if report["lines"]:
         lines += ["", *_excerpt(report, paint)]
-    if report["changes"]:
-        lines += ["", *_changes(report, paint)]
     if report["comments"]:
         lines += ["", "  The owner's comments for this robot:"]
         lines += [paint.wrapped(comment, 6, "    ") for comment in report["comments"]]
@@ -251,41 +163,6 @@ def _excerpt(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
         shown_line = cut(shown_line, paint.width - 2)
         lines.append(f"  {paint('strong', shown_line) if is_it else shown_line}")
     return lines
-
-
-def _changes(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
-    lines = []
-    for change in report["changes"]:
-        lines.append(paint.wrapped(_sentence(change, report), 4, "  "))
-        if change["change"] == "add":
-            lines += [
-                f"    {paint('good', printable(line))}" for line in change["lines"]
-            ]
-    return lines
-
-
-def change_sentences(report: dict[str, Any]) -> list[str]:
-    """Return what would change the verdict, in sentences."""
-    return [
-        " ".join(
-            [
-                _sentence(change, report),
-                *(change["lines"] if change["change"] == "add" else ()),
-            ]
-        )
-        for change in report.get("changes") or ()
-    ]
-
-
-def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
-    answer = verdict_words(change)
-    line = change["line"]
-    if change["change"] == "add":
-        return f"It is {answer} with this before line {line}:"
-    still = "still " if change["allowed"] == report["allowed"] else ""
-    rule = change["rule"]
-    by = f" by line {rule['line']}, {rule['text']}" if rule else ""
-    return f"Without line {line} it is {still}{answer}{by}."
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:

@@ -9,7 +9,7 @@ decides by itself, by scripts that are held equal to the package (`read.js`,
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from html import escape
 from itertools import islice
@@ -116,8 +116,7 @@ def tester_data(
         },
         "max_bytes": subject.rules.max_bytes,
         "agents": list(subject.agents),
-        "urls": list(subject.notes) or [site + path for path in _paths(subject.rules)],
-        "notes": subject.notes,
+        "urls": list(subject.urls) or [site + path for path in _paths(subject.rules)],
         "before": before.octets,
         "after": None if after is None else after.octets,
         "reasons": {name: getattr(Verdict, name) for name in _REASONS},
@@ -229,10 +228,8 @@ class RobotsPageData:
     """
     agents: Sequence[str]
     """Names of the robot, tried in order."""
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    """URLs to test at first, each with remarks on its verdict; without any, some to
-    which rules of the file apply.
-    """
+    urls: Sequence[str] = ()
+    """To test at first; none: some to which rules of the file apply."""
 
 
 _SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
