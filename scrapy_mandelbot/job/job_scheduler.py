@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
 
@@ -38,6 +39,8 @@ class JobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._job.resume(self._queue.load)
+        if self._job.deliveries.waiting:
+            Crawl.of(self._crawler).load.has_more = self._may_take_from_last
 
     def close(self, reason: str) -> None:
         if self._is_open:
@@ -54,13 +57,9 @@ class JobScheduler(StoredScheduler):
         return len(self) > 0
 
     def take(self) -> Request | None:
-        request = None
-        if self._job.has_overdue:
-            request = self._take_from_last(alone=True)
-        if request is None:
-            request = self._queue.pop()
+        request = self._queue.pop()
         if request is None and not (self._unacked or self._storage.is_tired):
-            request = self._take_from_last(alone=False)
+            request = self._take_from_last()
         if request is not None:
             self._job.saves.changed()
         return request
@@ -70,11 +69,15 @@ class JobScheduler(StoredScheduler):
         self._job.saves.changed()
         self._count("enqueued", self._unacked.get(request))
 
-    def _take_from_last(self, *, alone: bool) -> Request | None:
+    def _may_take_from_last(self) -> bool:
+        """Return whether one of those that had been sent at a death may go now."""
+        return bool(self._job.deliveries.waiting) and not self._unacked
+
+    def _take_from_last(self) -> Request | None:
         """Take one of those that had been sent at a death, if any waits."""
         if not self._job.deliveries.waiting:
             return None
-        lines = self._job.hand_out_last(alone=alone)
+        lines = self._job.hand_out_last()
         if not lines:
             return None
         for line in lines:
