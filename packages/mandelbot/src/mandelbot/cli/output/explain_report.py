@@ -76,10 +76,10 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
     """
     if any(report["allowed"] is None for report in reports):
         return 2
-    answers = {answer for report in reports for answer in _use_cells(report)}
-    if all(report["allowed"] for report in reports) and "disallowed" not in answers:
-        return 0
-    return 1
+    is_refused = any("disallowed" in _use_cells(report) for report in reports)
+    if is_refused or not all(report["allowed"] for report in reports):
+        return 1
+    return 0
 
 
 def _use_cells(report: dict[str, Any]) -> list[str]:
@@ -104,13 +104,15 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     is_own = dialect_of(report["agent"]) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
+    why = paint.wrapped(_why(report), 4, "  ")
     lines = [
         paint("strong", printable(report["url"])),
-        paint.wrapped(_why(report), 4, "  ").replace(answer, paint(answer, answer), 1),
-        *([f"  servers resolve it to {printable(resolved)}"] if resolved else []),
-        paint.wrapped(f"agent: {agent}", 4, "  "),
-        paint.wrapped(source, 4, "  "),
+        why.replace(answer, paint(answer, answer), 1),
     ]
+    if resolved:
+        lines.append(f"  servers resolve it to {printable(resolved)}")
+    lines.append(paint.wrapped(f"agent: {agent}", 4, "  "))
+    lines.append(paint.wrapped(source, 4, "  "))
     if report["beyond"]:
         lines += ["", paint.wrapped(beyond_sentence(report), 4, "  ")]
     if report["lines"]:
@@ -158,10 +160,12 @@ def _excerpt(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     deciding = report["rule"]["line"]
     lines = []
     for line in report["lines"]:
-        is_it = line["number"] == deciding
-        shown_line = f"{'>' if is_it else ' '} {line['number']:>5}  {line['text']}"
-        shown_line = cut(shown_line, paint.width - 2)
-        lines.append(f"  {paint('strong', shown_line) if is_it else shown_line}")
+        number = line["number"]
+        sign = ">" if number == deciding else " "
+        shown_line = cut(f"{sign} {number:>5}  {line['text']}", paint.width - 2)
+        if number == deciding:
+            shown_line = paint("strong", shown_line)
+        lines.append(f"  {shown_line}")
     return lines
 
 
@@ -173,19 +177,13 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     if not reports:
         return "There are no URLs.\n"
     of_robots = any(report["robot"] for report in reports)
-    head = ("robot", "kind", "operator") if of_robots else ()
+    head: tuple[str, ...] = ()
+    if of_robots:
+        head = ("robot", "kind", "operator")
     at = len(head)
     purposes = reports[0]["purposes"]  # the same of all
     head = (*head, "verdict", "line", "by", *purposes, "URL")
-    rows = [
-        (
-            *(_robot_cells(report) if of_robots else ()),
-            *(cut(cell, _RULE_SHOWN) for cell in _row_cells(report)),
-            *_use_cells(report),
-            printable(report["url"]),
-        )
-        for report in reports
-    ]
+    rows = [_row(report, of_robots=of_robots) for report in reports]
     answers = dict.fromkeys((at, *range(at + 3, len(head) - 1)), "")
     lines = paint.table([head, *rows], frozenset({at + 1}), answers)
     lines += [
@@ -198,6 +196,14 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     for place, purpose in enumerate(purposes, at + 3):
         lines.append(f"{purpose}: {_totals([row[place] for row in rows])}")
     return joined(lines)
+
+
+def _row(report: dict[str, Any], *, of_robots: bool) -> tuple[str, ...]:
+    robot: tuple[str, ...] = ()
+    if of_robots:
+        robot = _robot_cells(report)
+    verdict = (cut(cell, _RULE_SHOWN) for cell in _row_cells(report))
+    return (*robot, *verdict, *_use_cells(report), printable(report["url"]))
 
 
 def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
@@ -224,7 +230,6 @@ def robot_name(report: dict[str, Any]) -> str:
 def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
     """Return the verdict, the line that decided, if any, and its rule or the reason."""
     rule = decided["rule"]
-    line, by = (
-        ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])
-    )
-    return verdict_words(decided), line, by
+    if rule is None:
+        return verdict_words(decided), "", decided["reason"]
+    return verdict_words(decided), str(rule["line"]), rule["text"]
