@@ -145,7 +145,7 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         Kind.NOT_NOW,
         [(OTHER_ERRORS, [WITH_TIME, USED_UP])],
     ),
-    "403, 429 or 503 with ``X-RateLimit-Remaining: 0`` and an ``X-RateLimit-Reset``:"
+    "503 or 429, and 403, with ``X-RateLimit-Remaining: 0`` and an ``X-RateLimit-Reset``:"
     " seconds within a day, or a time since 1970 within a day": (
         "not now",
         Kind.NOT_NOW,
