@@ -217,6 +217,7 @@ class RobotsTxtMiddleware:
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
+    # Scrapy's name: a project's subclass may override it (docs/moving.rst).
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
         if rp is None:

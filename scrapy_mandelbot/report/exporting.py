@@ -86,9 +86,13 @@ class Instruments:
 
     def note(self, name: str, spider: str, labels: Labels, seconds: float) -> None:
         """Add a value to a histogram."""
-        known = {"spider": spider, **_plain(labels)}
-        values = [str(known.get(one, "")) for one in _OF_SITE]
-        self._histograms[name].labels(*values).observe(seconds)
+        series = self._histograms[name].labels(  # called for each page
+            spider,
+            labels.get("server.address", ""),
+            labels.get("server.port", ""),
+            labels.get("url.scheme", ""),
+        )
+        series.observe(seconds)
 
     def add(self, crawl: MeasuredCrawl) -> None:
         """Export the measurements of a crawl.
