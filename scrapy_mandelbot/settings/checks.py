@@ -100,7 +100,7 @@ def _robots_txt_off(project: Project) -> Iterator[Mistake]:
     vain = [
         f"{name} = {project.settings[name]!r}"
         for name, is_vain in (
-            ("MANDELBOT_SITEMAPS", config.sitemaps == "follow"),
+            ("MANDELBOT_SITEMAPS", config.follows_sitemaps),
             ("MANDELBOT_PACE", config.pace == "obey"),
             ("MANDELBOT_CRAWL_DELAYS", set(config.crawl_delays.values()) == {"obey"}),
             ("MANDELBOT_DIALECT", project.sets("MANDELBOT_DIALECT")),
