@@ -142,14 +142,6 @@ class Failures:
         self.doubted[fingerprint] = page
         return page
 
-    def excuse(self, fingerprint: bytes) -> None:
-        """Note that a page failed with its connection, and proves nothing."""
-        page = self.doubted.pop(fingerprint, None)
-        if page is not None:
-            page.owed = page.spent
-            page.spent = 0
-            page.first_sent = _FORGIVEN
-
     def answered(self, fingerprint: bytes, tick: int) -> None:
         """Note a good answer: what was sent before, and failed, failed by itself."""
         self._good += 1

@@ -54,6 +54,7 @@ from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.budget import Budget
+    from scrapy_mandelbot.politeness.failures import FailedPage
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
@@ -400,7 +401,7 @@ class Site:
         if self.failures is not Failures.NONE:
             self.failures.answered(fingerprint, flight.tick)
         if self.ceiling is not ConnectionCeiling.NONE:
-            self.ceiling.answered()
+            self.ceiling.answered(self.ticks)
 
     def _put_suspects_aside(self, now: float) -> list[Section]:
         """Set the sections aside that alone are refused, and return them."""
@@ -535,8 +536,7 @@ class Site:
         if page.times <= MOST_FORGIVEN:
             if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
-            if lost_at and self._is_above_ceiling(flight, fingerprint, lost_at):
-                self.failures.excuse(fingerprint)
+            if lost_at and self._is_above_ceiling(flight, page, fingerprint, lost_at):
                 return True, None
         page.spent += 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
@@ -544,11 +544,13 @@ class Site:
         return False, PauseEffect.DOUBTED
 
     def _is_above_ceiling(
-        self, flight: Flight[Any], fingerprint: bytes, at_once: int
+        self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
     ) -> bool:
         """Note a lost connection; return whether the site accepts no more at once."""
         if self.ceiling is ConnectionCeiling.NONE:
             self.ceiling = ConnectionCeiling()
+        if self.ceiling.most == inf and page.times > 1:
+            return False  # it may fail by itself
         return self.ceiling.lost(fingerprint, at_once, flight.tick, self.ticks)
 
     def _is_a_probe(self, flight: Flight[Any]) -> bool:

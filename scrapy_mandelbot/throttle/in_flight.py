@@ -157,6 +157,9 @@ class Queue(Protocol):
     def __len__(self) -> int:
         """Return how many requests it holds."""
 
+    def settle(self) -> bool:
+        """Note which sites must wait; return whether any may be asked now."""
+
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
 
@@ -217,6 +220,8 @@ class InFlight:
         self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight[Site]] = {}
+        self.leaving: Request | None = None
+        """The request that is being handed out: it is not under way yet."""
         self._in_slots: dict[str, set[Flight[Site]]] = {}
         self._site_of_slot: dict[str, Site] = {}  # the first one
         self._shared_slots: set[str] = set()  # those that have had another site since
@@ -422,7 +427,9 @@ class InFlight:
 
     def drop_if_lost(self, flight: Flight[Site]) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
-        if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
+        if flight.is_waiting or flight.request is self.leaving:
+            return False
+        if engine.is_under_way(self._crawler, flight.request):
             return False
         self.release(flight, ends=False)
         if not is_of_the_package(flight.request):

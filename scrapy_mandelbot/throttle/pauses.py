@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import Failure
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
@@ -201,17 +202,13 @@ class Pauses:
             now, reason, jitter=self._random.random(), is_outage=status > 0
         )
         self._note_at_once(flight)
-        lost_at = 0
-        if is_connection:
-            since = min(site.counts_since(now), flight.sent_at)
-            lost_at = self._in_flight.count_since(site, flight.slot, since)
         fingerprint = self._in_flight.fingerprint_of(flight)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            lost_at=lost_at,
+            lost_at=self._counted_with(flight, now) if is_connection else 0,
         )
         self._sites.note_trouble(site)
         if goes_back:
@@ -219,6 +216,8 @@ class Pauses:
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
             _give_tries_back(flight.request, site.failures.take_owed(fingerprint))
+        if site.ceiling.is_certain and site.is_news("connections"):
+            self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if effect is PauseEffect.DOUBTED:
             if self.health_check.request(site):
                 return goes_back
@@ -226,6 +225,24 @@ class Pauses:
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _counted_with(self, flight: Flight[Site], now: float) -> int:
+        """Return how many requests are in flight with this one that do not hang."""
+        site = flight.site
+        since = min(site.counts_since(now), flight.sent_at)
+        return self._in_flight.count_since(site, flight.slot, since)
+
+    def _report_ceiling(self, site: Site, most: int) -> None:
+        """Report how many connections a site accepts, of those the project allows."""
+        bound = int(site.ceiling.most)
+        at_once = counted(bound, "request")
+        self._emit(
+            events.CONNECTIONS_LIMITED,
+            site=site.name,
+            bound=bound,
+            most=most,
+            at_once=at_once,
+        )
 
     def _note_at_once(self, flight: Flight[Site]) -> None:
         """Note how many requests are in flight, if those are more than when it left."""

@@ -8,6 +8,7 @@ import pytest
 import scrapy
 from crawling import FailuresSpider, crawl, ensureDeferred
 from loop_time import TIME
+from twisted.internet.protocol import Protocol
 from webs import Answer, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -161,3 +162,81 @@ async def test_posts_that_fail_are_the_pages(webs):
     assert len(result.items) == 20
     assert len(result.failures) == 40
     assert "mandelbot/pause/count" not in result.stats
+
+
+def accept_few(web, most: int) -> list[int]:
+    """Have a site reset further connections; return a list that gets an entry for each
+    of these.
+    """
+    factory = web._port.factory
+    build = factory.buildProtocol
+    open_ = set()
+    resets = []
+
+    class Reset(Protocol):
+        def connectionMade(self):  # noqa: N802 -- Twisted's name
+            resets.append(len(open_))
+            self.transport.abortConnection()
+
+    def few(address):
+        if len(open_) >= most:
+            return Reset()
+        channel = build(address)
+        ends = channel.connectionLost
+        open_.add(channel)
+
+        def lost(reason):
+            open_.discard(channel)
+            ends(reason)
+
+        channel.connectionLost = lost
+        return channel
+
+    factory.buildProtocol = few
+    return resets
+
+
+@ensureDeferred
+async def test_a_site_that_resets_further_connections_gets_no_more_at_once(webs):
+    """Its pages are all got, few are reset, and nothing is paused; the log says how
+    many it accepts.
+    """
+    web, urls = failing(webs, lambda _path: None)
+    resets = accept_few(web, 3)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert len(resets) <= 16
+    assert "mandelbot/pause/count" not in result.stats
+    assert result.stats["mandelbot/concurrency/lowered"] == 1
+
+
+@pytest.mark.parametrize("status", [502, 503])
+@ensureDeferred
+async def test_dead_pages_among_good_ones_do_not_hold_their_site(webs, status):
+    """Those that are refused for ever are given up as docs/pauses.rst says."""
+
+    def fails(path):
+        return Answer(status=status) if number_of(path) % 20 == 0 else None
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 57
+    assert len(result.failures) == 3
+    assert result.seconds <= 420
+
+
+@ensureDeferred
+async def test_pages_that_break_off_are_answered_by_their_site(webs):
+    """They are RetryMiddleware's, and their site is not in doubt."""
+
+    def fails(path):
+        if number_of(path) < 52:
+            return None
+        return Answer(b"short", headers={"Content-Length": "5000"}, delay=0.01)
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 52
+    assert len(result.failures) == 8
+    assert "mandelbot/pause/asked_again" not in result.stats

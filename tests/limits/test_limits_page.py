@@ -32,6 +32,7 @@ NO_LIMITS = {
     "politeness.connection_limit._LONGEST": "times as long until one more is tried",
     "politeness.connection_ceiling._LONGEST": "times as long until one more is tried",
     "politeness.connection_ceiling._MOST_IN_A_ROW": "what chance explains",
+    "politeness.connection_ceiling._REMEMBERED": "how late a reset may be",
     "politeness.concurrency_limit._MOST_BATCHES": "of batches that a trial takes",
     "politeness.concurrency_limit._MOST_BATCHES_UP": "of batches that a trial takes",
     "politeness.pause._MOST_APART": "seconds between two probes",
