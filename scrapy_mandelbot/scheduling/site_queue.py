@@ -611,7 +611,7 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.check_full(slot) or self._holds_at_ceiling(site, slot):
             return True
-        return in_flight.limits_sites and in_flight.has_enough(site, slot)
+        return in_flight.limits_sites and in_flight.check_limit(site, slot)
 
     def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
         """Hold requests back that a site would reset; return whether it would.

@@ -397,8 +397,8 @@ class InFlight:
         self.limits[slot] = most  # it may have changed since
         return len(flights) >= most
 
-    def has_enough(self, site: Site, slot: str) -> bool:
-        """Return whether a site has as many requests in flight as it may have.
+    def check_limit(self, site: Site, slot: str) -> bool:
+        """Look at the limit of a site; return whether as many are in flight as it lets.
 
         A site that has answered enough of the first ones may have more from now on.
         """
