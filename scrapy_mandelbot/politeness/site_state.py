@@ -259,15 +259,13 @@ class Site:
         Once may be a limit's doing.
         """
         pause = self.pause
-        final_attempts = pause.final_attempts
         if pause.is_given_up:
             return True
         section = self.faults.of(flight.request)
         if section is not None and section.pause is not None:
             if section.is_over():
                 return True
-            final_attempts = final_attempts or section.pause.final_attempts
-        return final_attempts > 0 and self.times(fingerprint) > 1
+        return self._makes_final_attempts(section) and self.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -503,12 +501,12 @@ class Site:
         return PauseEffect.REFUSES_ROBOTS
 
     def _makes_final_attempts(self, section: Section | None) -> bool:
-        """Return whether final attempts are left: of the site, or of the section."""
-        if self.pause.final_attempts:
+        """Return whether final attempts are made: of the site, or of the section."""
+        if self.pause.makes_final_attempts:
             return True
         if section is None or section.pause is None:
             return False
-        return section.pause.final_attempts > 0
+        return section.pause.makes_final_attempts
 
     def failed(
         self,
@@ -576,7 +574,7 @@ class Site:
             if self._own_failures().check_failed():
                 return self.note_outage(flight, refusal)
             return None
-        is_final = self.pause.final_attempts > 0
+        is_final = self.pause.makes_final_attempts
         effect = self.note_outage(flight, refusal)
         if is_final:
             failures = self._own_failures()

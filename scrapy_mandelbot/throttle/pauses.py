@@ -381,7 +381,8 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up or section.pause.final_attempts
+        pause = section.pause
+        is_over = pause.is_given_up or pause.makes_final_attempts
         event = events.SECTION_PROLONGED
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:

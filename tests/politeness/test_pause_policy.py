@@ -334,7 +334,7 @@ def send_and_fail(
 def test_a_site_that_has_served_gets_final_attempts(pause):
     """One request at a time, a second apart; nothing else passes."""
     given_up_with_attempts(pause)
-    assert pause.state is PauseState.GIVEN_UP
+    assert pause.state is PauseState.LAST_ATTEMPTS
     assert not pause.is_given_up
     assert not pause.is_passable
     for number in range(1, 4):
@@ -344,7 +344,7 @@ def test_a_site_that_has_served_gets_final_attempts(pause):
         assert not pause.awaits_probe
         assert pause.due(10**9) == inf
         assert refuse(pause, due, fact=Fact.PROBE_REFUSED) is None
-    assert "given up after 7 failed probes, 47 final attempts left" in repr(pause)
+    assert "making final attempts after 7 failed probes, 47 left" in repr(pause)
 
 
 def test_a_time_that_the_refusal_of_a_final_attempt_names_is_kept(pause):
