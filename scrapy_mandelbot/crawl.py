@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from mandelbot.robotstxt import as_servers_read_it
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir

@@ -115,7 +115,12 @@ def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
 
 
 def slot_key(crawler: Crawler, request: Request) -> str:
-    """Return the download slot that the request will go through.
+    """Return the download slot that the request will go through."""
+    return slot_namer(crawler)(request)
+
+
+def slot_namer(crawler: Crawler) -> Callable[[Request], str]:
+    """Return what names the download slot of a request.
 
     Fallback: as Scrapy names slots.
     """
@@ -124,11 +129,15 @@ def slot_key(crawler: Crawler, request: Request) -> str:
         name_slot: Callable[[Request], str] = engine.downloader.get_slot_key
     # RuntimeError: the crawler has no engine yet
     except (AttributeError, RuntimeError):
-        slot: str | None = request.meta.get("download_slot")
-        if slot is None:
-            return urlparse_cached(request).hostname or ""
-        return slot
-    return name_slot(request)
+        return _as_scrapy_names_it
+    return name_slot
+
+
+def _as_scrapy_names_it(request: Request) -> str:
+    slot: str | None = request.meta.get("download_slot")
+    if slot is None:
+        return urlparse_cached(request).hostname or ""
+    return slot
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:

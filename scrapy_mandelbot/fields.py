@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 Value = TypeVar("Value")
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., object])
+Join = Callable[[Any, Any], Any]
 
 
 class Fold(Enum):
@@ -63,8 +64,8 @@ class Field:
     """What is known of a field."""
 
     __slots__ = (
-        *("after", "column", "fold", "initial", "is_left", "is_method", "join"),
-        *("json", "key", "kind", "name", "page", "takes_time", "unit"),
+        *("adds", "after", "column", "fold", "initial", "is_left", "is_method"),
+        *("joins", "json", "key", "kind", "name", "page", "takes_time", "unit"),
     )
 
     def __init__(  # noqa: PLR0913 -- what is known of a field
@@ -80,7 +81,7 @@ class Field:
         column: Column | None = None,
         page: Sequence[Column] = (),
         is_left: bool = True,
-        join: Callable[[Any, Any], Any] | None = None,
+        join: Join | None = None,
     ) -> None:
         self.name = ""
         self.initial = initial
@@ -104,8 +105,10 @@ class Field:
 
         It has not what is known only where each request is recorded.
         """
-        self.join = join
-        """Makes one list of the samples of two records of one site."""
+        self.adds = _ADDED.get(fold)
+        """Makes one value of those of two sites; None: their sum has none."""
+        self.joins = join or _JOINED.get(fold, self.adds)
+        """Makes one value of those of two records of one site; None: it has none."""
         self.is_method = False
         """Whether a method computes it."""
         self.takes_time = False
@@ -153,8 +156,11 @@ def computed(
 
 
 def recorded(made: Class) -> Class:
-    """Collect the fields of a class, behind those of its base, in ``FIELDS``."""
-    fields: list[Field] = list(getattr(made, "FIELDS", ()))
+    """Collect the fields of a class by name, behind those of its base, in ``FIELDS``.
+
+    They are in the order of the JSON.
+    """
+    fields: list[Field] = list(getattr(made, "FIELDS", {}).values())
     later: list[Field] = []
     for name, value in list(vars(made).items()):
         if isinstance(value, Field):
@@ -171,7 +177,7 @@ def recorded(made: Class) -> Class:
             later.append(about)
     for about in later:
         _insert(fields, about)
-    made.FIELDS = tuple(fields)  # type: ignore[attr-defined]
+    made.FIELDS = {one.name: one for one in fields}  # type: ignore[attr-defined]
     return made
 
 
@@ -182,14 +188,16 @@ def _insert(fields: list[Field], about: Field) -> None:
     fields.insert(place, about)
 
 
-def table(fields: Sequence[Field]) -> list[tuple[Field, Column]]:
+def table(fields: Mapping[str, Field]) -> list[tuple[Field, Column]]:
     """Return the columns of the table at the end of a crawl, the first place first."""
-    return _in_places((one, one.column) for one in fields if one.column is not None)
+    return _in_places(
+        (one, one.column) for one in fields.values() if one.column is not None
+    )
 
 
-def page_table(fields: Sequence[Field]) -> list[tuple[Field, Column]]:
+def page_table(fields: Mapping[str, Field]) -> list[tuple[Field, Column]]:
     """Return the columns of the page's table of sites, the first place first."""
-    return _in_places((one, column) for one in fields for column in one.page)
+    return _in_places((one, column) for one in fields.values() for column in one.page)
 
 
 def _in_places(
@@ -220,31 +228,36 @@ def add_fields(mine: Any, its: Any, *, is_one_site: bool = False) -> None:
     """Add the fields of a record to another one, as their declarations say.
 
     `is_one_site`: both are of the same site, so that its facts and samples add up, too.
+    What has its initial value adds nothing.
     """
-    for about in mine.FIELDS:
-        if about.fold in _OF_ONE_SITE and not is_one_site:
+    fields = mine.FIELDS
+    for name, value in vars(its).items():
+        about = fields.get(name)
+        if about is None or not value:
             continue
-        value = getattr(its, about.name)
-        if not value or about.fold is Fold.NONE:
-            continue
-        was = getattr(mine, about.name)
-        if about.fold is Fold.PART:
-            was = type(value)() if was is None else was
-            _add_part(was, value, is_one_site=is_one_site)
-            setattr(mine, about.name, was)
-        elif about.join is not None:
-            setattr(mine, about.name, about.join(was, value))
-        else:
-            setattr(mine, about.name, _FOLDS[about.fold](was, value))
+        add = about.joins if is_one_site else about.adds
+        if add is not None:
+            setattr(mine, name, add(getattr(mine, name), value))
 
 
-def _add_part(mine: Any, its: Any, *, is_one_site: bool) -> None:
+def _added_part(mine: Any, its: Any) -> Any:
+    """Return the sums of two parts of records; `mine` may be None."""
+    return _with_part(mine, its, _ADDED)
+
+
+def _joined_part(mine: Any, its: Any) -> Any:
+    """Return two parts of records of one site as one; `mine` may be None."""
+    return _with_part(mine, its, {**_ADDED, **_JOINED})
+
+
+def _with_part(mine: Any, its: Any, folds: Mapping[Fold, Join]) -> Any:
+    whole = type(its)() if mine is None else mine
     for one in dataclasses.fields(its):
-        fold = one.metadata.get("fold", Fold.NONE)
-        if fold is Fold.NONE or (fold in _OF_ONE_SITE and not is_one_site):
-            continue
-        value = _FOLDS[fold](getattr(mine, one.name), getattr(its, one.name))
-        setattr(mine, one.name, value)
+        add = folds.get(one.metadata.get("fold", Fold.NONE))
+        if add is not None:
+            value = add(getattr(whole, one.name), getattr(its, one.name))
+            setattr(whole, one.name, value)
+    return whole
 
 
 def _by_key(mine: Mapping[Any, int], its: Mapping[Any, int]) -> dict[Any, int]:
@@ -272,15 +285,20 @@ def _last(_mine: Any, its: Any) -> Any:
     return its
 
 
-_OF_ONE_SITE = frozenset({Fold.ANY, Fold.FIRST, Fold.LAST, Fold.SAMPLE})
-_FOLDS: Mapping[Fold, Callable[[Any, Any], Any]] = {
+_ADDED: Mapping[Fold, Join] = {
     Fold.SUM: operator.add,
     Fold.MOST: max,
     Fold.LEAST: min,
     Fold.BY_KEY: _by_key,
+    Fold.PART: _added_part,
     Fold.SKETCH: _sketch,
+}
+"""Makes one value of those of two records, whatever their sites."""
+_JOINED: Mapping[Fold, Join] = {
     Fold.ANY: operator.or_,
     Fold.FIRST: _first,
     Fold.LAST: _last,
+    Fold.PART: _joined_part,
     Fold.SAMPLE: _union,
 }
+"""Likewise, or instead, if both are of one site."""

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers import (
+from mandelbot.answers.failures import failure_of, has_begun, was_new_connection
+from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
     Kind,
     ResponseMeaning,
-    failure_of,
-    has_begun,
     meaning_of,
-    was_new_connection,
 )
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
@@ -247,12 +245,6 @@ class PauseMiddleware:
                 self._hear(flight, response)
             else:
                 throttle.answered(flight, is_page=request.method == "GET")
-                if self._special.isdisjoint(meta):
-                    flight.site.tally.pages += 1
-                    if self._budgets is not None:
-                        self._budgets.answered(flight, response)
-                    throttle.release(flight)
-                    return response
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
@@ -263,16 +255,14 @@ class PauseMiddleware:
             and ASKS_AGAIN not in meta
         ):
             return await self._send_again(flight, response)
-        if not is_of_the_package(request):
-            self._count_answer(flight, response)
+        # Here alone an answer that is handed on is counted.
+        if request.callback is not NO_CALLBACK or not is_of_the_package(request):
+            is_cached = "cached" in response.flags
+            flight.site.tally.count_answer(response.status, is_cached=is_cached)
+            if self._budgets is not None:
+                self._budgets.answered(flight, response)
         throttle.release(flight)
         return response
-
-    def _count_answer(self, flight: Flight[Site], response: Response) -> None:
-        is_cached = "cached" in response.flags
-        flight.site.tally.count_answer(response.status, is_cached=is_cached)
-        if self._budgets is not None:
-            self._budgets.answered(flight, response)
 
     async def _send_again(
         self, flight: Flight[Site], response: Response
@@ -286,11 +276,11 @@ class PauseMiddleware:
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone and not is_left:
-            return self._hand_on(flight, response)
+            return self._hand_refusal_on(flight, response)
         if request.method not in SAFE_METHODS and not may_repeat(
             self.crawler, flight, response.status
         ):
-            return self._hand_on(flight, response)
+            return self._hand_refusal_on(flight, response)
         if "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
         if is_left:
@@ -302,7 +292,7 @@ class PauseMiddleware:
         if await throttle.wait(flight):
             self._count(request, response)
             return request
-        return self._hand_on(flight, response)
+        return self._hand_refusal_on(flight, response)
 
     def _is_left(self, flight: Flight[Site]) -> bool:
         """Return whether the next run tries a page again that this one gives up.
@@ -420,7 +410,7 @@ class PauseMiddleware:
             return True
         return is_spiders and bool(meta.get("handle_httpstatus_all"))
 
-    def _hand_on(self, flight: Flight[Site], response: Response) -> Response:
+    def _hand_refusal_on(self, flight: Flight[Site], response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
@@ -515,7 +505,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from mandelbot.answers import quota_of  # noqa: PLC0415 -- few sites
+    from mandelbot.answers.retry_after import quota_of  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site

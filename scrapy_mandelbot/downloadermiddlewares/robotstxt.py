@@ -11,10 +11,10 @@ from weakref import ref
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
 from mandelbot import Failure, OutcomeKind
-from mandelbot.answers import NOTHING
+from mandelbot.answers.meaning import NOTHING
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt import as_servers_read_it
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -217,6 +217,7 @@ class RobotsTxtMiddleware:
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
+    # Scrapy's name: a project's subclass may override it (docs/moving.rst).
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
         if rp is None:

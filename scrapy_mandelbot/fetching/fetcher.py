@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import scrapy.signals
 from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
-from mandelbot.answers import Trouble, without_traceback
+from mandelbot.answers.failures import without_traceback
+from mandelbot.answers.outcome import Trouble
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt import LARGE
+from mandelbot.robotstxt.decider import LARGE
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import build_from_crawler, load_object
 
@@ -52,7 +53,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from mandelbot.answers import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
     from mandelbot.sitemaps import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]

@@ -13,7 +13,7 @@ from scrapy_mandelbot.fleet.changes import key, name, read_answer
 from scrapy_mandelbot.fleet.job_server import CookieReply, FinishedJob, JoinReply
 from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_view import RedisJobView
-from scrapy_mandelbot.job.deliveries import most_at_once
+from scrapy_mandelbot.job.deliveries import at_once
 from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ class RedisJobServer:
     def __init__(self, url: str, terms: JobTerms) -> None:
         self._terms = terms
         self._lease = int(terms.lease * 1000)
-        limit = terms.deliveries
-        at_once = " ".join(str(most_at_once(deaths, limit)) for deaths in range(limit))
-        self._reader = terms.version, at_once
+        self._reader = terms.version, " ".join(map(str, at_once(terms.deliveries)))
         self._redis = RedisConnection(url, terms.name)
         self._has_joined = False
         self._born = 0  # when the job began, in milliseconds of the server

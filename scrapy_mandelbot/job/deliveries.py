@@ -23,14 +23,14 @@ _MORE = 1.1  # write the set anew when it has grown by this factor
 FEW = 8  # requests that had been sent at a death, sent at a time
 
 
-def most_at_once(deaths: int, limit: int) -> int:
-    """Return how many requests with so many deaths may be sent at a time.
+def at_once(limit: int) -> tuple[int, ...]:
+    """Return, by number of deaths, how many such requests a process sends at a time.
 
-    0 sets them aside. The last attempt sends one alone, so that a death identifies it.
+    Those with more deaths are set aside. The last attempt sends one alone, so that a
+    death identifies it. A limit of 1 has such an attempt, too: of several that had been
+    sent, the first death identifies none. ``fleet/lua/exchange.lua`` gets this table.
     """
-    if deaths >= limit:
-        return 0
-    return FEW if deaths + 1 < limit else 1
+    return (*(FEW,) * (max(limit, 2) - 1), 1)
 
 
 class Deliveries:
@@ -38,12 +38,13 @@ class Deliveries:
 
     A page may kill the process that fetches or reads it, in every run. Which request it
     was is unknown, so all that had been sent wait until nothing else is left to do.
-    Then :func:`most_at_once` are sent at a time.
+    Then a few are sent at a time (:func:`at_once`). A death in a run's first seconds
+    counts, too: a page whose download kills the process looks the same.
     """
 
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
-        self._limit = limit
+        self._at_once = at_once(limit)
         deaths = _read_deaths(store.states.get(DEATHS))
         aside = read_aside(store.states.get(ASIDE))
         if has_died:
@@ -67,7 +68,7 @@ class Deliveries:
                 self.aside[number] = why
                 continue
             self._deaths[number] = times
-            if not most_at_once(times, limit):
+            if times >= len(self._at_once):
                 self.aside[number] = f"{times} runs have died with it"
         self.waiting = sorted(
             self._deaths.keys() - self.aside.keys(),
@@ -80,7 +81,7 @@ class Deliveries:
         self.write_aside()
 
     def take(
-        self, *, alone: bool = False, is_over: Callable[[str], bool] | None = None
+        self, is_over: Callable[[str], bool] | None = None
     ) -> list[tuple[int, str]]:
         """Take the next ones, with their lines.
 
@@ -95,9 +96,7 @@ class Deliveries:
         if not ready:
             return []
         deaths = self._deaths[ready[0]]
-        most = most_at_once(deaths, self._limit)
-        if alone:
-            most = 1
+        most = self._at_once[deaths]
         taken = [one for one in ready[:most] if self._deaths[one] == deaths]
         return [(number, self.take_one(number)) for number in taken]
 

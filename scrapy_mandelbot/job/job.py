@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
-# seconds until what had been sent at a death no longer waits for the others
-_OVERDUE = 600.0
 # seconds between two looks whether a request is sent that waited at the last commit
 _LOOK_AGAIN = 1.0
 _FINISHED = "finished"  # that the last run has finished
@@ -102,10 +100,6 @@ class Job(RunningJob):
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._looks: Timers[Job] = Timers(self.clock, Job._look_for_sent)
-        self._overdue_at = self.clock.now() + _OVERDUE
-        # Of those that had been sent at a death, the last to be handed out, and their
-        # lines.
-        self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
         self._goes_on = False  # whether the previous run did not finish
         self._cookies: JobCookies | None = None
@@ -259,20 +253,14 @@ class Job(RunningJob):
 
     # Called by the scheduler.
 
-    @property
-    def has_overdue(self) -> bool:
-        """Whether a request that had been sent at a death may go beside others."""
-        if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
-            return False
-        return self.storage.unacked.keys().isdisjoint(self._tried)
-
-    def hand_out_last(self, *, alone: bool) -> list[str]:
-        taken = self.deliveries.take(alone=alone, is_over=self._is_over)
-        bring_back = self.storage.bring_back
-        read = self.store.read
-        self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
-        self._tried.pop(None, None)  # unreadable ones
-        return [*self._tried.values()]
+    def hand_out_last(self) -> list[str]:
+        """Put some that had been sent at a death at hand; return their lines."""
+        lines = []
+        for number, line in self.deliveries.take(self._is_over):
+            body = self.store.read(number)
+            if self.storage.bring_back(line, number, body) is not None:
+                lines.append(line)
+        return lines
 
     @property
     def left_over(self) -> int:

@@ -54,13 +54,9 @@ class JobScheduler(StoredScheduler):
         return len(self) > 0
 
     def take(self) -> Request | None:
-        request = None
-        if self._job.has_overdue:
-            request = self._take_from_last(alone=True)
-        if request is None:
-            request = self._queue.pop()
+        request = self._queue.pop()
         if request is None and not (self._unacked or self._storage.is_tired):
-            request = self._take_from_last(alone=False)
+            request = self._take_from_last()
         if request is not None:
             self._job.saves.changed()
         return request
@@ -70,11 +66,11 @@ class JobScheduler(StoredScheduler):
         self._job.saves.changed()
         self._count("enqueued", self._unacked.get(request))
 
-    def _take_from_last(self, *, alone: bool) -> Request | None:
+    def _take_from_last(self) -> Request | None:
         """Take one of those that had been sent at a death, if any waits."""
         if not self._job.deliveries.waiting:
             return None
-        lines = self._job.hand_out_last(alone=alone)
+        lines = self._job.hand_out_last()
         if not lines:
             return None
         for line in lines:

@@ -73,7 +73,9 @@ class JobStorage(RequestStorage):
         self._complaints = complaints
         # Requests that are claimed, and those that cannot be serialized.
         self.unacked: dict[Request, Unacked] = {}
-        # Whether the fingerprints of pushed requests are in the store already.
+        # Whether the spider's own start() has yielded a request that each run sends:
+        # the first goes before what waits, which may depend on it, as on a login.
+        self._has_started = False
         # How many claimed requests could not be read so far.
         self._unreadable = 0
         # The request of which the fingerprint was computed last, and that fingerprint.
@@ -272,6 +274,9 @@ class JobStorage(RequestStorage):
         if not request.dont_filter:
             self._store.push_new(name, place, body, self.number_of(request), number)
         elif request.dont_filter and number is not None:
+            if number == OWN_START and not self._has_started:
+                self._has_started = True
+                place = place._replace(band=0, is_last_first=True)
             self._store.push_child(name, place, body, self.number_of(request), number)
         else:
             self._store.push(name, place, body)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
-    from mandelbot.answers import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
 
 
 class Purpose(Enum):

@@ -52,8 +52,8 @@ class Tally:
     Class attributes hold the initial values, so a quiet site takes little memory.
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = ()
-    """What is known of each field, in the order of the JSON."""
+    FIELDS: ClassVar[Mapping[str, Field]] = {}
+    """What is known of each field, by its name, in the order of the JSON."""
     LOST = frozenset(
         {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
     )
@@ -105,6 +105,14 @@ class Tally:
         counts |= self.ends
         return {end: counts[end] for end in End if counts.get(end)}
 
+    def accept(self) -> None:
+        """Count a request that enters the queue, or passes the middlewares without."""
+        self.taken += 1
+
+    def return_to_queue(self) -> None:
+        """Count a request no more that returns to its queue, which accepts it anew."""
+        self.taken -= 1
+
     def count(self, end: End, requests: int = 1) -> None:
         """Count requests that end so; less than 0: that do not, after all."""
         self.ends = {**self.ends, end: self.ends.get(end, 0) + requests}
@@ -118,9 +126,7 @@ class Tally:
         else:
             self.others += 1
 
-    def add(self, other: Tally) -> None:
-        """Add the counts of another tally."""
-        add_fields(self, other)
+    add = add_fields
 
     def left(self, now: float) -> None:
         """Note that a request leaves for a site with a pace, or ends without one."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from mandelbot import Failure
-from mandelbot.answers import failure_of
+from mandelbot.answers.failures import failure_of
 from mandelbot.formatting import counted, shown, without_credentials
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
@@ -133,8 +133,11 @@ class Account:
         """The status of the last answer to a person who fetches a single page."""
         self._failures_lost: set[Failure] = set()
         """Why requests had no answer."""
+        self._aside = ""
+        """The first request that the job has set aside."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
+        self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         connect(self._request_dropped, signal=scrapy.signals.request_dropped)
@@ -214,6 +217,10 @@ class Account:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        if self._aside:
+            aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
+            are = counted(aside, "request is", "requests are")
+            parts.append(f"{are} set aside, such as {self._aside}.")
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
             parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
@@ -284,6 +291,9 @@ class Account:
             self.from_former_run = self._waiting() - taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
+    def _set_aside(self, values: Mapping[str, Any]) -> None:
+        self._aside = self._aside or shown(str(values["request"]))
+
     def _answered(self, response: Response) -> None:
         self._answer = str(response.status)
 
@@ -324,7 +334,7 @@ class Account:
 
     def _request_dropped(self, request: Request) -> None:
         tally = self._crawl.throttle.sites.of_request(request).tally
-        tally.taken += 1
+        tally.accept()
         tally.count(End.SEEN)
 
     def _spider_closed(self, reason: str) -> None:
@@ -332,7 +342,8 @@ class Account:
         result = self.result(reason, total)
         verdict = f"{result}: {self.verdict(reason, total)}"
         is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
-        if total.taken or self.from_former_run or is_worker:
+        has_any = total.taken or self.from_former_run or self._aside
+        if has_any or is_worker:
             verdict = self._log_end(total, result, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
@@ -363,7 +374,7 @@ class Account:
     def _failures(self, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""
         happened = {
-            "lost": total.lost > 0,
+            "lost": total.lost > 0 or bool(self._aside),
             "left": self.left > self._above_budget,
             "forbidden": bool(self.forbidden_sites()),
         }

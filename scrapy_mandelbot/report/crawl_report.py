@@ -327,7 +327,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "sites": one.sites,
         "state": one.state(),
     }
-    for about in one.FIELDS:
+    for about in one.FIELDS.values():
         if about.json:
             value = about.of(one, now)
             is_count = about.fold is Fold.BY_KEY

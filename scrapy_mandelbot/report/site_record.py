@@ -13,12 +13,11 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
 
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 
 from scrapy_mandelbot.fields import (
     Column,
     Fold,
-    add_fields,
     computed,
     field,
     recorded,
@@ -67,7 +66,7 @@ class SiteRecord(Tally):
 
     since: float = field(inf, fold=Fold.LEAST)
     """When it was created, in seconds since the epoch."""
-    sites = field(1, "sites", Fold.SUM)
+    sites = field(1, "sites")
     """The number of sites in this record; a site that returns counts again."""
     number = -1
     """The number of records created before it."""
@@ -572,14 +571,15 @@ class SiteRecord(Tally):
 
     def fold(self, other: SiteRecord, now: float) -> None:
         """Add the sums of another record, without its samples."""
-        add_fields(self, other)
+        self.sites += other.sites
+        self.add(other)
         if other.pauses:  # open ones count until now
             self.in_pauses += other.paused_for(now) - other.in_pauses
 
     def join(self, other: SiteRecord) -> None:
         """Add what another worker recorded of the same site, samples too."""
         passed_on = sum(is_pause(one.kind) for one in (*self.pauses, *other.pauses))
-        add_fields(self, other, is_one_site=True)
+        self.add(other, is_one_site=True)
         passed_on -= sum(is_pause(one.kind) for one in self.pauses)
         self.pauses_seen -= passed_on
         self.pauses = without_middle(self.pauses, MOST_PAUSES)

@@ -107,7 +107,7 @@ class CrawlSummary(CrawlExtension):
     def _width(self) -> int:
         """Return the width of the terminal that shows the log; of a file 80."""
         # Imported late: only the end of a crawl needs it.
-        from mandelbot.cli import width_of  # noqa: PLC0415
+        from mandelbot.cli.output import width_of  # noqa: PLC0415
 
         is_file = bool(self._crawler.settings["LOG_FILE"])
         return width_of(None if is_file else sys.stderr, os.environ, _WIDEST)

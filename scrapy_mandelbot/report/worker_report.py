@@ -188,7 +188,7 @@ def _site_data(one: SiteRecord) -> dict[str, Any]:
     """Return what a report has of a site: the fields with other than initial values."""
     data: dict[str, Any] = {"site": one.site}
     has = vars(one)
-    for about in one.FIELDS:
+    for about in one.FIELDS.values():
         value = has.get(about.name)
         if not about.is_left or value is None:
             continue
@@ -210,7 +210,7 @@ def _fields(part: Any) -> list[Any]:
 def _read_site(data: Mapping[str, Any]) -> SiteRecord:
     """Return the record of a site; what this version does not know is left out."""
     one = SiteRecord(_of(str, data["site"]), _of(_NUMBER, data["since"]))
-    for about in one.FIELDS:
+    for about in one.FIELDS.values():
         value = data.get(about.name)
         if about.is_left and value is not None:
             setattr(one, about.name, _read_value(about, value))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +160,11 @@ class SiteQueue:
             self._throttle.peers.begin()  # now there is a loop for the timers
         self._in_flight.queues.append(self)
 
+    @cached_property
+    def _name_slot(self) -> Callable[[Request], str]:
+        """Names the download slot of a request; looked up once, as each has one."""
+        return engine.slot_namer(self._crawler)
+
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
         """Build the queue over requests that Scrapy's queues do not keep."""
@@ -177,7 +182,7 @@ class SiteQueue:
         prior = None
         if request.dont_filter:
             prior = self._in_flight.take_back(request)
-        slot = engine.slot_key(self._crawler, request)
+        slot = self._name_slot(request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
         is_special = "dont_pause" in request.meta or "dont_obey_budget" in request.meta
@@ -193,7 +198,7 @@ class SiteQueue:
             until = self._waits_until(queue, request, not_before, has_come=True)
             if until:
                 self._delay(_Delayed(queue, request), until)
-                queue.site.tally.taken += 1
+                queue.site.tally.accept()
                 return
         try:
             self._storage.push(queue.name, request)
@@ -201,7 +206,7 @@ class SiteQueue:
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             raise
-        queue.site.tally.taken += 1
+        queue.site.tally.accept()
         if not queue.has_joined:
             self._round_robin.join(queue)
 
@@ -231,7 +236,7 @@ class SiteQueue:
             elif self._try_to_hand_out(request, queue):
                 return request
             else:
-                queue.site.tally.taken -= 1  # it is counted anew
+                queue.site.tally.return_to_queue()
                 self.push(request)
 
     def peek(self) -> Request | None:
@@ -481,7 +486,7 @@ class SiteQueue:
         """
         if self._storage.leave_to_next_run(queue.name, request):
             self._left_to_next_run[queue.site] += 1
-        queue.site.tally.taken += 1
+        queue.site.tally.accept()
         if queue.name not in self._storage.lengths:
             self._rest(queue)
 
@@ -611,12 +616,12 @@ class SiteQueue:
             return request
         if queue.site.faults.of(request) is None:
             return request
-        queue.site.tally.taken -= 1
+        queue.site.tally.return_to_queue()
         try:
             self.push(request)
         except Exception:
             self._storage.put_back(queue.name, [request])
-            queue.site.tally.taken += 1
+            queue.site.tally.accept()
             raise
         return None
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from mandelbot import OutcomeKind, Usage, usage
-from mandelbot.preferences import NOTHING_SAID
+from mandelbot.preferences.statements import NOTHING_SAID
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN

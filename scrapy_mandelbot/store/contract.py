@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple, Protocol
 
-from mandelbot.answers import is_fresh
+from mandelbot.answers.outcome import is_fresh
 
 
 class CachedRobots(NamedTuple):

@@ -82,8 +82,15 @@ class Throttle:
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(
-            crawler, self.ended, events_.count, clock.now, self._limit_found
+            crawler,
+            self.ended,
+            events_.count,
+            clock.now,
+            self._limit_found,
+            is_paced=self.is_paced,
         )
+        self.release = self.in_flight.release
+        """Notes that a request is done with the downloader, whatever came of it."""
         self.budgets: Budgets | None = None
         """With MANDELBOT_SITE_BUDGET: what the crawl takes of each site."""
         if config.has_budgets:
@@ -414,12 +421,6 @@ class Throttle:
         site.forget(self.in_flight.fingerprint_of(flight))
         flight.not_before = inf
         return self.send_back(flight)
-
-    def release(self, flight: Flight[Site]) -> None:
-        """Note that the request is done with the downloader, whatever came of it."""
-        self.in_flight.release(flight)
-        if flight.reservations or self.is_paced or not flight.site.is_plain:
-            self.ended(flight)
 
     # Paces.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 from crawling import LinksSpider, ensureDeferred
 from crawling import crawl as crawl_here
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from mandelbot.robotstxt.decider import Decider
 from mandelbot.robotstxt.index import DecidingRules
 from webs import Answer, site

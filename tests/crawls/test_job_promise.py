@@ -189,6 +189,12 @@ async def test_deaths_count_for_a_page_whose_robots_txt_is_fetched(
     )
     assert last.stats["finish_reason"] == "job_set_aside"
     assert not requests_of(last)
+    (verdict,) = last.logged("INCOMPLETE: Finished")
+    assert f"1 request is set aside, such as <GET {other.url}/waits>." in verdict
+    again = await run(Noting, folder.with_name("job-3"), MANDELBOT_EXIT_STATUS="lost")
+    (verdict,) = again.logged("FAILED: Finished")
+    assert "such as" in verdict, "each run names it, until it is requeued"
+    assert again.crawler.spider is None, "scrapy crawl exits with 1"
 
 
 class DiesInStart(Noting):
@@ -243,6 +249,42 @@ class Retried(Noting):
             Job.of(self.crawler).saves.now()
             dies(self)
         yield from super().parse(response)
+
+
+class LogsIn(Noting):
+    """Keeps a token in an attribute, which each run's start() fetches."""
+
+    token = ""
+
+    async def start(self):
+        yield scrapy.Request(self.start_urls[0], self.has_token, dont_filter=True)
+
+    def has_token(self, response):
+        self.token = "token"
+        yield from self.parse(response)
+
+    def parse(self, response):
+        if not self.token:
+            raise ValueError("no token")
+        yield from super().parse(response)
+        if len(self.called) == 3 and not Path(self.settings["JOBDIR"], "once").exists():
+            Path(self.settings["JOBDIR"], "once").touch()
+            raise scrapy.exceptions.CloseSpider("shutdown")
+
+
+@ensureDeferred
+async def test_what_start_sends_first_is_sent_before_what_the_job_has(webs, folder):
+    """In each run: callbacks of the pages that wait need what its callback keeps."""
+    web = tree(webs)
+    one_by_one = {"CONCURRENT_REQUESTS": 1}
+    first = await run(LogsIn, folder, [web.url + "/"], **one_by_one)
+    assert first.stats["finish_reason"] == "shutdown"
+    web.hits.clear()
+    second = await run(LogsIn, folder, [web.url + "/"], **one_by_one)
+    assert web.hits[0].path == "/"
+    assert second.stats["finish_reason"] == "finished"
+    called = {*first.spider.called, *second.spider.called}
+    assert called == {web.url + path for path in web.pages}
 
 
 @ensureDeferred
@@ -811,7 +853,7 @@ async def test_what_others_write_to_a_feed_between_two_runs_is_not_cut(webs, fol
 @pytest.mark.parametrize("kind", ["jsonlines", "csv", "json"])
 @ensureDeferred
 async def test_a_file_in_the_place_of_a_feed_is_not_cut(webs, folder, kind, lines):
-    """It was rotated: what is there now is another's, and is appended to, as in stock."""
+    """It was rotated: what is there is another's, and is appended to, as in stock."""
     web = tree(webs)
     feed = folder.with_name("items")
     feeds = {str(feed): {"format": kind}}

@@ -13,13 +13,13 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import RobotsTxt
 from mandelbot.cli.output import TerminalStyle, check_report, fix_report
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import READERS, named, normalize
 from mandelbot.fix.effects import PROTEGO
 from mandelbot.fix.questions import SITE, probes
-from mandelbot.robotstxt import RobotsTxt
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.report.summary import headings

@@ -10,9 +10,8 @@ import docutils.core
 import docutils.nodes
 import docutils.utils
 import pytest
-from mandelbot import usage
+from mandelbot import RobotsTxt, usage
 from mandelbot.preferences.statements import CATEGORY_TEXTS, DOCUMENTS, MEANINGS
-from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
 CASES = Path(__file__).parents[2] / "packages" / "mandelbot" / "tests" / "cases"

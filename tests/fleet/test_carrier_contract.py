@@ -260,11 +260,14 @@ def test_a_worker_that_is_silent_loses_its_sites(member):
 @NEEDS_REDIS
 def test_a_request_with_which_workers_died_is_set_aside(member):
     """After as many deaths as the terms say; the view has the reason."""
-    member(deliveries=1)
-    late, other = member(lease=SHORT, deliveries=1), member(deliveries=1)
-    late.job.push(SITE, FIRST_IN, b"kills")
-    late.exchange(take=1)
-    late.exchange(out={late.job.claim(SITE).number})
+    other = member(deliveries=2)
+    other.job.push(SITE, FIRST_IN, b"kills")
+    other.exchange()
+    for _ in range(2):
+        late = member(lease=SHORT, deliveries=2)
+        while not late.job.sites:
+            late.exchange(take=1)
+        late.exchange(out={late.job.claim(SITE).number})
     aside = ()
     while not aside:
         aside = other.exchange(take=1).aside

@@ -122,52 +122,42 @@ def test_a_worker_gets_few_suspects_at_a_time(worker):
     assert max(sizes) <= 4
 
 
-def ages(worker: Worker) -> None:
-    """Age all deaths, and what waits behind other sites, by ten minutes."""
-    redis, key = worker.redis, worker.server.key
-    for number, death in redis.hgetall(f"{key}:deaths").items():
-        deaths, priority, _ = death.split()
-        redis.hset(f"{key}:deaths", number, b"%b %b 1" % (deaths, priority))
-    for site in redis.zrange(f"{key}:last", 0, -1):
-        redis.zadd(f"{key}:last", {site: 1})
+@pytest.mark.parametrize("deliveries", range(1, 6))
+def test_a_page_that_kills_among_others_is_set_aside_alone(worker, deliveries):
+    """One of 200, of which 16 are sent at a time: no other page goes with it."""
+    done: set[bytes] = set()
+    deaths = 0
+    one = worker(limit=deliveries)
+    for number in range(200):
+        one.push(SITE, FIFO, b"%d" % number)
+    while not crawl(one, done):
+        deaths += 1
+        dies(one)
+        one = worker(limit=deliveries)
+    assert done == {b"%d" % number for number in range(200) if number != 100}
+    assert deaths == max(deliveries, 2), "of several, the first death tells none"
+    told = {f"{deaths} workers have died with it": 1}
+    assert one.view.aside() == {SITE: told}
 
 
-def test_after_ten_minutes_one_suspect_at_a_time_goes_beside_others(worker):
-    """Where a site never runs dry, they would wait for ever."""
-    first, second = worker(), worker()
-    for number in range(3):
-        first.push(SITE, FIFO, b"sent %d" % number)
-    takes(first)
-    dies(first)
-    second.push(SITE, FIFO, b"new")
-    for number in range(100):
-        second.push(SITE, Place(9, 0, is_last_first=False), b"%d" % number)
-    second.exchange(take=1)
-    second.exchange()
-    assert b"sent" not in b"".join(drain(second))
-    ages(second)
-    for sent in (b"sent 2", b"sent 1", b"sent 0"):
-        second.poll_dry([SITE])
-        second.exchange()
-        assert [one for one in drain(second) if b"sent" in one] == [sent]
-        second.poll_dry([SITE])
-        second.exchange()
-        assert b"sent" not in b"".join(drain(second)), "one at a time"
-        for number in list(second.claimed()):
-            second.acknowledge(number)
-
-
-def test_after_ten_minutes_a_site_with_only_suspects_comes_first(worker):
-    """A worker that always finds sites with new requests would not look for it."""
-    first, second = worker(), worker()
-    first.push(SITE, FIFO, b"sent")
-    takes(first)
-    dies(first)
-    second.push(OTHER, FIFO, b"new")
-    second.exchange()
-    ages(second)
-    second.exchange(take=1)
-    assert drain(second) == [b"sent"]
+def crawl(one: Worker, done: set[bytes]) -> bool:
+    """Crawl as a worker does that page 100 kills; return whether it is through."""
+    sent: dict[int, bytes] = {}
+    nothing_for = 0
+    while nothing_for < 3:
+        one.poll_dry([SITE])
+        one.exchange(take=1)
+        while len(sent) < 16 and (kept := one.claim(SITE)) is not None:
+            sent[kept.number] = kept.body
+        nothing_for = 0 if sent else nothing_for + 1
+        one.exchange()
+        for number in list(sent)[:4]:
+            body = sent.pop(number)
+            if body == b"100":
+                return False
+            one.acknowledge(number)
+            done.add(body)
+    return True
 
 
 def test_leaving_does_not_count_as_a_death(worker):
@@ -254,12 +244,15 @@ def test_a_request_unreadable_to_all_versions_waits_for_a_new_one(worker):
 
 def test_a_requeued_request_counts_as_new(worker):
     """Of one site, or of all; deaths are forgotten."""
-    one = worker(limit=1)
+    one = worker(limit=2)
     for site in (SITE, OTHER):
         one.push(site, FIFO, b"page")
-        takes(one, site)
-    dies(one)
-    two = worker(limit=1)
+    for _ in range(3):
+        for site in (SITE, OTHER):
+            takes(one, site)
+        dies(one)
+        one = worker(limit=2)
+    two = worker(limit=2)
     assert takes(two) == []
     settles(two)
     assert set(two.view.aside()) == {SITE, OTHER}

@@ -5,15 +5,10 @@ from __future__ import annotations
 import random
 from itertools import count
 
-from mandelbot import lint, normalize, usage
+from mandelbot import DIALECTS, RobotsTxt, lint, normalize, usage
 from mandelbot.preferences.of_file import preference_lines
-from mandelbot.robotstxt import (
-    DIALECTS,
-    RobotsTxt,
-    as_servers_read_it,
-    header_text,
-    product_tokens,
-)
+from mandelbot.robotstxt.agents import header_text, product_tokens
+from mandelbot.robotstxt.paths import as_servers_read_it
 from mandelbot.robotstxt.times import rate_at
 
 from growth import Row, numbered, repeated

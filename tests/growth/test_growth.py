@@ -32,7 +32,12 @@ ROOMS = {
     "robotstxt": [
         "mandelbot.findings:lint",
         "mandelbot.fix:normalize",
-        "mandelbot.robotstxt",
+        "mandelbot.robotstxt.agents:header_text,product_tokens",
+        "mandelbot.robotstxt.dialects:Dialect",
+        "mandelbot.robotstxt.known_robots:known_robot_verdict",
+        "mandelbot.robotstxt.paths:as_servers_read_it",
+        "mandelbot.robotstxt.robots_txt:RobotsTxt",
+        "mandelbot.robotstxt.verdict:Rule,Verdict",
         "mandelbot.robotstxt.records:Record,RecordProblem",
         "mandelbot.robotstxt.times:RequestRate,TimeWindow,rate_at",
     ],

@@ -103,7 +103,7 @@ def test_what_redis_holds_is_as_recorded(worker):
 
 
 def test_a_recorded_file_goes_on(tmp_path):
-    """Each request waits, or is withheld; what was seen is seen, and states are read."""
+    """Each request waits, or is withheld; what was seen is seen; states are read."""
     load_file(tmp_path / "job.sqlite", IN_FILE.read_text())
     folder = JobFolder(str(tmp_path))
     contents = folder.contents()

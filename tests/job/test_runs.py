@@ -372,26 +372,40 @@ def test_requests_in_flight_at_a_death_are_sent_a_few_at_a_time(run):
     assert len(second.all()) == min(FEW, count)
 
 
-def test_after_ten_minutes_suspects_are_sent_one_at_a_time_beside_others(run):
-    """A crawl that never runs dry has no moment at which nothing else is left to do."""
-    first = run()
-    first.start("a", "b", "c")
-    sent = set(first.all())
-    first.job.saves.now()
-    first.die()
-    second = run()
-    second.start(*map(str, range(100)))
-    second.clock.turn(599)
-    out = [second.next() for _ in range(2)]
-    assert not sent & {request.url[len(PAGE) :] for request in out}
-    second.clock.turn(1)
-    for left in (2, 1, 0):
-        one, other = second.next(), second.next()
-        assert one.url[len(PAGE) :] in sent
-        assert other.url[len(PAGE) :] not in sent, "one at a time"
-        assert len(second.job.deliveries.waiting) == left
-        second.end(one)
-    assert second.next().url[len(PAGE) :] not in sent
+@pytest.mark.parametrize("deliveries", range(1, 6))
+def test_a_page_that_kills_among_others_is_set_aside_alone(run, deliveries):
+    """One of 200, of which 16 are sent at a time: no other page goes with it."""
+    done: list[str] = []
+    deaths = 0
+    options = {"deliveries": deliveries}
+    is_over = False
+    while not is_over:
+        one = run(MANDELBOT_JOB_OPTIONS=options)
+        if not deaths:
+            one.start(*map(str, range(200)))
+        is_over = crawl(one, done)
+        if not is_over:
+            deaths += 1
+            one.die()
+    assert sorted(done, key=int) == [str(n) for n in range(200) if n != 100]
+    assert deaths == max(deliveries, 2), "of several, the first death tells none"
+    assert one.told("mandelbot/job/set_aside") == 1
+
+
+def crawl(one: Run, done: list[str]) -> bool:
+    """Crawl as a process does that page 100 kills; return whether it is through."""
+    sent: list[Request] = []
+    while True:
+        while len(sent) < 16 and (request := one.next()) is not None:
+            sent.append(request)
+        if not sent:
+            return True
+        request = sent.pop(0)
+        one.job.begins(request)
+        if request.url == f"{PAGE}100":
+            return False
+        done.append(request.url[len(PAGE) :])
+        one.end(request)
 
 
 @pytest.mark.parametrize("ends", ["died", "closed"])

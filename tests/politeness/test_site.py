@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS

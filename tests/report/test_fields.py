@@ -37,9 +37,11 @@ def received(monkeypatch) -> Field:
             page=[Column("Bytes", 15)],
         )
 
-    (declared,) = One.FIELDS
+    (declared,) = One.FIELDS.values()
     monkeypatch.setattr(Tally, "received", 0, raising=False)
-    monkeypatch.setattr(SiteRecord, "FIELDS", (*SiteRecord.FIELDS, declared))
+    monkeypatch.setattr(
+        SiteRecord, "FIELDS", {**SiteRecord.FIELDS, "received": declared}
+    )
     return declared
 
 
@@ -87,7 +89,7 @@ def test_a_number_that_is_declared_adds_up_over_workers():
 
 def test_each_number_of_a_record_is_declared():
     """One that is not would be in no sum, in no report and in no table."""
-    declared = {one.name for one in SiteRecord.FIELDS}
+    declared = {one.name for one in SiteRecord.FIELDS.values()}
     values = {
         name
         for made in SiteRecord.__mro__
@@ -100,7 +102,9 @@ def test_each_number_of_a_record_is_declared():
 
 def test_each_number_says_its_unit():
     """A reader of the code need not guess whether a sum is of seconds."""
-    numbers = [one for one in SiteRecord.FIELDS if one.fold in {Fold.SUM, Fold.SKETCH}]
+    numbers = [
+        one for one in SiteRecord.FIELDS.values() if one.fold in {Fold.SUM, Fold.SKETCH}
+    ]
     assert [one.name for one in numbers if not one.unit] == []
 
 

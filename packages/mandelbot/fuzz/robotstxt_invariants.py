@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 import robotstxt_reference as reference
 
-from mandelbot import lint, normalize
+from mandelbot import RobotsTxt, lint, normalize
 from mandelbot.fix import prove
-from mandelbot.robotstxt import RobotsTxt, decider, index
+from mandelbot.robotstxt import decider, index
 from mandelbot.robotstxt.dialects import DIALECTS, Dialect
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.sitemap_lines import urls_of

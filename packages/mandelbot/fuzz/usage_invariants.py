@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mandelbot import normalize, usage
+from mandelbot import DIALECTS, RobotsTxt, normalize, usage
 from mandelbot.preferences.in_pages import page_usage, stated_terms
 from mandelbot.preferences.statements import CATEGORIES
 from mandelbot.preferences.tdmrep import TdmFile, with_tdm_file
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 AGENTS = ("Examplebot", "GPTBot", "*")
 URLS = ("https://example.com/a/b", "/ai-ok/x", "https://example.com/")

@@ -34,8 +34,8 @@
 --
 -- Of requests with which workers have died, and of those that some worker cannot read:
 --   out:W    set: numbers of the requests that worker W has sent, and that are not settled
---   deaths   hash: number -> in how many deaths it was out, its priority, and when the last of them was
---            found; in its queue it stands at 'inf', last
+--   deaths   hash: number -> in how many deaths it was out, and its priority; in its queue it stands at
+--            'inf', last
 --   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
 --   last     sorted set, as due: sites of which nothing else waits. They come after those in due
 --   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
@@ -109,7 +109,7 @@ local function set_free(site, now, worker, has_died)
     local priority, member = split(claimed[i + 1])
     local deaths = redis.call('HGET', key('deaths'), number)
     if has_died and redis.call('SISMEMBER', key('out:' .. worker), number) == 1 then
-      deaths = (tonumber(string.match(deaths or '', '^%d+')) or 0) + 1 .. ' ' .. priority .. ' ' .. now
+      deaths = (tonumber(string.match(deaths or '', '^%d+')) or 0) + 1 .. ' ' .. priority
       redis.call('HSET', key('deaths'), number, deaths)
     end
     redis.call('HDEL', key('tries:' .. worker), number)

@@ -27,7 +27,6 @@ local says_something, only_renews = #ARGV >= FIRST_WORD, ARGV[8] == '0'
 local version = ARGV[10]
 local most_at_once = {}  -- by deaths and 1: how many requests with as many a worker has at a time
 for most in string.gmatch(ARGV[11], '%d+') do most_at_once[#most_at_once + 1] = tonumber(most) end
-local OVERDUE = 600000  -- milliseconds after a death in which what was out may go beside other requests
 local MOST_REPORTS = 200  -- of workers of a run; those that were written longest ago go
 local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
 local now = now_ms()
@@ -79,17 +78,16 @@ local function report_stored(site, priority, member)
 end
 
 local function deaths_of(member)
-  local kept = redis.call('HGET', key('deaths'), number_of(member)) or '0 0 0'
-  local deaths, priority, found = string.match(kept, '^(%S+) (%S+) ?(%S*)')
-  return tonumber(deaths), priority, tonumber(found) or 0
+  local kept = redis.call('HGET', key('deaths'), number_of(member)) or '0 0'
+  local deaths, priority = string.match(kept, '^(%S+) (%S+)')
+  return tonumber(deaths), priority
 end
 
 -- Return how many requests with so many deaths a worker has at a time, if it may have one more;
--- 0: they are set aside. `alone`: it has no others.
-local function room_for(deaths, alone)
+-- 0: they are set aside.
+local function room_for(deaths)
   local most = most_at_once[deaths + 1]
   if not most then return 0 end
-  if alone then most = 1 end
   local share = 1 / most
   for _, one in ipairs(redis.call('HVALS', key('tries:' .. me))) do share = share + 1 / one end
   return share <= 1 and most
@@ -124,10 +122,10 @@ local function hand_over(site, priority, member, place)
   report_stored(site, place or priority, member)
 end
 
--- Hand over one with which workers have died; `alone`: in its own place, beside other requests.
-local function try(site, member, alone)
+-- Hand over one with which workers have died.
+local function try(site, member)
   local deaths, priority = deaths_of(member)
-  local room = room_for(deaths, alone)
+  local room = room_for(deaths)
   if room == 0 then
     local why = deaths .. ' workers have died with it'
     set_aside(site, priority, member, '!', why)
@@ -135,26 +133,13 @@ local function try(site, member, alone)
     for _, one in ipairs({site, why, member}) do aside[#aside + 1] = one end
   elseif room then
     redis.call('HSET', key('tries:' .. me), number_of(member), room)
-    hand_over(site, priority, member, not alone and 'inf')
+    hand_over(site, priority, member, 'inf')
   else
     redis.call('ZADD', key('q:' .. site), 'inf', member)
   end
 end
 
--- Return the request of a site that has waited too long for the others to end, if it has one.
-local function overdue(site)
-  local last = redis.call('ZRANGE', key('q:' .. site), -1, -1, 'WITHSCORES')
-  if last[2] ~= 'inf' then return nil end
-  local deaths, _, found = deaths_of(last[1])
-  return found <= now - OVERDUE and room_for(deaths, true) and last[1]
-end
-
 local function claim(site, most)
-  local member = is_marked and overdue(site)
-  if member then
-    redis.call('ZREM', key('q:' .. site), member)
-    try(site, member, true)
-  end
   local popped = redis.call('ZPOPMIN', key('q:' .. site), most)
   for i = 1, #popped, 2 do
     if popped[i + 1] == 'inf' then
@@ -207,9 +192,9 @@ end
 
 -- Grant sites of which nothing waits but what has been in deaths, or what other workers cannot read,
 -- that could be had at a time. Those of which nobody can read anything wait for another version.
-local function grant_last(most, at)
+local function grant_last(most)
   local count = 0
-  for _, site in ipairs(redis.call('ZRANGEBYSCORE', key('last'), '-inf', at, 'LIMIT', 0, LOOKED_AT)) do
+  for _, site in ipairs(redis.call('ZRANGEBYSCORE', key('last'), '-inf', now, 'LIMIT', 0, LOOKED_AT)) do
     if count == most then break end
     local first = redis.call('ZRANGE', key('q:' .. site), 0, 0)[1]
     local deaths = first and deaths_of(first)
@@ -441,15 +426,13 @@ else
   local take = tonumber(ARGV[7])
   if take > 0 then
     if others_hunger() then take = math.min(take, math.max(0, share(now) - mine())) end
-    local has_last = redis.call('EXISTS', key('last')) == 1
-    local count = has_last and grant_last(math.min(take, 1), now - OVERDUE) or 0
-    local due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', now, 'LIMIT', 0, take - count)
+    local due = redis.call('ZRANGEBYSCORE', key('due'), '-inf', now, 'LIMIT', 0, take)
     for _, site in ipairs(due) do
       grant(site)
       claim(site, tonumber(ARGV[8]))
     end
-    count = count + #due
-    if count < take and has_last then count = count + grant_last(take - count, now) end
+    local count = #due
+    if count < take and redis.call('EXISTS', key('last')) == 1 then count = count + grant_last(take - count) end
     if count < tonumber(ARGV[7]) then
       redis.call('SADD', key('hungry'), me)
     else

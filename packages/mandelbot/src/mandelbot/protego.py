@@ -20,7 +20,8 @@ from dataclasses import replace
 from datetime import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.dialects import DIALECTS
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
@@ -31,6 +32,7 @@ __all__ = ["Protego"]
 _DIALECT = replace(
     DIALECTS["mandelbot"],
     name="protego",
+    full_urls=False,
     spellings=(
         ("user-agent", ("useragent", "user agent")),
         ("disallow", ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")),

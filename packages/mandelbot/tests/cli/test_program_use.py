@@ -12,7 +12,7 @@ import sys
 import pytest
 from small_webs import Answer
 
-from mandelbot.cli import VERBS
+from mandelbot.cli.verbs import VERBS
 
 CLEAN = b"User-agent: *\nDisallow: /private/\n"
 

@@ -6,12 +6,11 @@ import pytest
 from cases.usage import CASES
 from tables import each_row
 
-from mandelbot import RobotsTxt, usage
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.preferences.in_pages import page_usage
 from mandelbot.preferences.of_file import preference_lines
 from mandelbot.preferences.statements import CATEGORIES, DOCUMENTS, MEANINGS
 from mandelbot.preferences.tdmrep import TdmFile, with_tdm_file
-from mandelbot.robotstxt import DIALECTS
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
 

@@ -8,10 +8,9 @@ import pytest
 from cases.usage_files import FILES
 from differences import unexplained
 
-from mandelbot import RobotsTxt, usage
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize
-from mandelbot.robotstxt import DIALECTS
 
 OF_USE = {
     *(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mandelbot import lint
+from mandelbot import RobotsTxt, known_robot_verdict, lint
 from mandelbot.findings.agent_checks import ROBOT_NAMES
-from mandelbot.robotstxt import RobotsTxt, known_robot_verdict
 from mandelbot.robotstxt.agents import GOOGLES_CRAWLERS, product_tokens
 from mandelbot.robotstxt.known_robots import (
     FALLBACKS,

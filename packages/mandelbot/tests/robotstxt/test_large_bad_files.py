@@ -11,9 +11,8 @@ import pytest
 from cases import findings, findings_elsewhere
 from robotstxt.test_dead_rules import WRONG
 
-from mandelbot import usage
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.findings import FINDINGS, lint
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 SIZE = 512_000  # bytes
 SECONDS = 10.0  # of processor time, several times what is needed

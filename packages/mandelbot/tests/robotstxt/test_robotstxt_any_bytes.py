@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 from tables import each_row
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 
 SECONDS = 10.0
 EVIL = {

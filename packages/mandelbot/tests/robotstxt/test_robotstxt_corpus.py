@@ -12,10 +12,9 @@ import robotstxt_reference as reference
 from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
 
-from mandelbot import lint
+from mandelbot import DIALECTS, RobotsTxt, lint
 from mandelbot.findings import FINDINGS
 from mandelbot.fix import normalize, prove, rewrite
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.sitemap_lines import urls_of
 
@@ -177,7 +176,8 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
         for line in verdicts[name][:2]:
             target = read_url(line["url"], DIALECTS[dialect])[1]
             agent = line["agent"].lower()
-            expected = reference.decide(body, DIALECTS[dialect], agent, target)
+            origin = re.match("[a-z]+://[^/?]+", line["url"])[0]
+            expected = reference.decide(body, DIALECTS[dialect], agent, target, origin)
             verdict = robots.verdict(line["url"], agent)
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
 

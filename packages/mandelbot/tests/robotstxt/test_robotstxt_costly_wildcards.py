@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 from corpus import needs_corpus, read_files
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.index import FEW, MOST_COMPARED
 from mandelbot.robotstxt.patterns import Pattern
 from mandelbot.robotstxt.verdict import Verdict

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, rooted
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.grammar import grammar_of, searchable
 from mandelbot.robotstxt.index import DecidingRules
 from mandelbot.robotstxt.paths import read_url

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases.extended2 import FROMMITZ
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from mandelbot.robotstxt.grammar import Grammar
 from mandelbot.robotstxt.records import RecordProblem
 from mandelbot.robotstxt.times import RequestRate, TimeWindow, rate_at

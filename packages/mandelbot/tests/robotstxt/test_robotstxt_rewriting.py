@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import ALL, bodies, dialects, rooted
 
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot import findings as lint_package
 from mandelbot import fix as rewriting_package
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize, prove, rewrite
 from mandelbot.fix.effects import READERS
 from mandelbot.fix.questions import meetings
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
 
 

@@ -35,7 +35,7 @@ SAYS_SO: Mapping[str, frozenset[str]] = MappingProxyType(
             "blank-line-between-agents": _FIRST,
             "blank-line-in-group": _FIRST,
             "explicit-match": ("extended2",),
-            "full-url": ("google",),
+            "full-url": ("google", "rfc9309"),
             "hash-without-space": ("extended2",),
             "index-page": ("google",),
             "groups-contradict": _OLD,

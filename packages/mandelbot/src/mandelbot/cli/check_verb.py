@@ -22,7 +22,7 @@ from mandelbot.cli.sources import read_source, rules_of
 from mandelbot.findings import FINDINGS, Severity
 from mandelbot.formatting import shown
 from mandelbot.origins import site_named
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.sitemaps.urls import http_url
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ from mandelbot.findings.structure import check_structure
 from mandelbot.findings.syntax import check_syntax
 from mandelbot.findings.usage_checks import check_usage
 from mandelbot.findings.value_checks import (
+    check_full_urls,
     check_hosts,
     check_invisible,
     check_value,
@@ -59,7 +60,7 @@ __all__ = [
 
 
 def lint(
-    body: bytes | RobotsTxt, *, max_bytes: int | None = 512_000
+    body: bytes | RobotsTxt, *, max_bytes: int | None = 512_000, site: str = ""
 ) -> tuple[Finding, ...]:
     r"""Return the findings about a file: the whole file first, then by line.
 
@@ -75,18 +76,20 @@ def lint(
         body: The file as fetched, or a file that was parsed. Its dialect makes no
             difference.
         max_bytes: What robots read of it; a file that was parsed has its own limit.
+        site: Whose file it is, as ``https://example.com``: rules for another host are
+            told as such. Empty: it is not known but for what the file cites.
 
     Raises:
         TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
     if isinstance(body, RobotsTxt):
-        return lint(body.body, max_bytes=body.max_bytes)
+        return lint(body.body, max_bytes=body.max_bytes, site=site)
     if type(body) is not bytes:
         body = octets_of(body, "body", "response.body")
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])
-    source = LintInput.read(body, max_bytes)
+    source = LintInput.read(body, max_bytes, site)
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
     groups = chain(check_structure(source), check_clashes(source))
@@ -129,12 +132,18 @@ def _one_each(found: Iterable[LintHit]) -> Iterator[LintHit]:
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
-    """Return what is wrong with how a file came."""
+    """Return what is wrong with how a file came.
+
+    >>> from mandelbot import Delivery, lint_delivery
+    >>> print(*lint_delivery(Delivery(redirects=6)))
+    warning: There are 6 redirects. [many-redirects]
+    """
     return _sorted(check_delivery(delivery))
 
 
 def _check_lines(source: LintInput) -> Check:
     yield from check_hosts(source.outline.records)
+    yield from check_full_urls(source)
     for record in source.outline.records:
         yield from _check_characters(record, source)
         yield from check_syntax(record, source)

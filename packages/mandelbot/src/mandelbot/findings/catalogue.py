@@ -740,8 +740,9 @@ _ROWS = (
         "full-url",
         Severity.ERROR,
         "A path is a whole URL.",
-        "A path is relative to the site's root. Some robots read the URL's path; to "
-        "Google and Protego the rule matches nothing.",
+        "A path is relative to the site's root. Some robots apply the rule to the host "
+        "that it names; to Google, Protego and robots that follow RFC 9309 it matches "
+        "nothing.",
     ),
     FindingKind(
         "wildcard",

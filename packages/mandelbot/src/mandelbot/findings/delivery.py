@@ -29,7 +29,12 @@ _CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """How a file was delivered. None: unknown, and not checked."""
+    """How a file was delivered. None: unknown, and not checked.
+
+    >>> from mandelbot import Delivery
+    >>> Delivery(status=200, seconds=1.2).redirects
+    0
+    """
 
     url: str | None = None
     """The URL requested, or the name of a file."""

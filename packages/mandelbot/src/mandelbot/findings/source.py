@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.dialects import DIALECTS, documented
+from mandelbot.robotstxt.full_urls import host_of
 from mandelbot.robotstxt.grammar import grammar_of
 from mandelbot.robotstxt.records import Outline, Record, name_of, read_outline
 
@@ -37,13 +38,30 @@ class LintInput(NamedTuple):
     outline: Outline
     max_bytes: int | None
     is_html: bool
+    hosts: frozenset[str]
+    """The site's host, or those that the file cites; empty: not known."""
 
     @classmethod
-    def read(cls, octets: bytes, max_bytes: int | None) -> LintInput:
+    def read(cls, octets: bytes, max_bytes: int | None, site: str = "") -> LintInput:
         """Read a file for the checks."""
         body = grammar_of(STANDARD).clean(octets, max_bytes)
         outline = read_outline(Record.read(body, STANDARD), STANDARD)
-        return cls(octets, body, outline, max_bytes, _is_html(body))
+        hosts = _hosts_cited(outline.records)
+        if site:
+            hosts = frozenset({host_of(site) or ""})
+        return cls(octets, body, outline, max_bytes, _is_html(body), hosts)
+
+
+def _hosts_cited(records: Iterable[Record]) -> frozenset[str]:
+    """Return the hosts in Sitemap and Host lines, as `host_of` has them."""
+    found = set()
+    for record in records:
+        url = record.value
+        if record.field == "host" and "://" not in url:
+            url = f"http://{url}"
+        if record.field in {"sitemap", "host"}:
+            found.add(host_of(url) or "")
+    return frozenset(found - {""})
 
 
 _HTML_SEEN = 2048  # bytes at the beginning that are searched for tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,12 +16,14 @@ from mandelbot.robotstxt.dialects import (
     VERSION_2_FIELDS,
     documented,
 )
+from mandelbot.robotstxt.full_urls import host_of
 from mandelbot.robotstxt.known_robots import (
     IGNORE_STAR,
     KNOWN_ROBOTS,
     TOKENS,
     dialect_of,
 )
+from mandelbot.robotstxt.paths import split_url
 from mandelbot.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def check_structure(source: LintInput) -> Check:
     for group in outline.groups:
         yield from _check_group(group, is_last=group is outline.groups[-1])
         yield from _check_version(group)
-    yield from _check_closed(outline)
+    yield from _check_closed(outline, source.hosts)
     yield from _check_about_all(outline)
 
 
@@ -332,10 +334,10 @@ class _Closed(NamedTuple):
     """Whether an empty Disallow says so."""
 
     @classmethod
-    def of(cls, group: Group) -> _Closed:
+    def of(cls, group: Group, hosts: frozenset[str]) -> _Closed:
         rules = group.rules()
         return cls(
-            next((rule for rule in rules if rule.value in _EVERYTHING), None),
+            next((rule for rule in rules if _is_for_all(rule.value, hosts)), None),
             any(rule.field == "allow" and rule.value for rule in rules),
             bool(rules),
             any(rule.field == "disallow" and not rule.value for rule in rules),
@@ -349,11 +351,19 @@ def _closing(groups: list[_Closed]) -> Record | None:
     return next((group.by for group in groups if group.by), None)
 
 
-def _check_closed(outline: Outline) -> Check:
+def _is_for_all(value: str, hosts: frozenset[str]) -> bool:
+    """Return whether a rule is about the whole site, by its path or as a whole URL."""
+    if "://" not in value:
+        return value in _EVERYTHING
+    parts = split_url(value)
+    return parts is not None and parts[1] in _EVERYTHING and host_of(value) in hosts
+
+
+def _check_closed(outline: Outline, hosts: frozenset[str]) -> Check:
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
-        facts = _Closed.of(group)
+        facts = _Closed.of(group, hosts)
         names = {
             name.lower(): name for name in map(name_of, reversed(group.agents)) if name
         }
@@ -369,11 +379,7 @@ def _check_closed(outline: Outline) -> Check:
         yield LintHit("closed-to-robot", for_all.number, message)
         return
     if for_all and all(closing.values()):
-        ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in closing]
-        message = "No robot may fetch anything."
-        if ignoring:
-            left = ", ".join(ignoring)
-            message = f"No robot may fetch anything, but those that ignore *: {left}."
+        message = _closed_to_all(for_all, closing)
         yield LintHit("closed-to-all", for_all.number, message)
         return
     by_line: dict[tuple[int, str], list[str]] = {}
@@ -390,6 +396,16 @@ def _check_closed(outline: Outline) -> Check:
         if code == "merged-with-next":
             message = f"By RFC 9309, {said} would share this group, which closes all."
         yield LintHit(code, line, message)
+
+
+def _closed_to_all(rule: Record, named: Container[str]) -> str:
+    if "://" in rule.value:
+        return "Robots that apply a whole URL to its host may fetch nothing."
+    ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in named]
+    if ignoring:
+        left = ", ".join(ignoring)
+        return f"No robot may fetch anything, but those that ignore *: {left}."
+    return "No robot may fetch anything."
 
 
 def _hardly_meant(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.arguments import octets_of
 from mandelbot.fix.effects import READINGS, effects_by, sentences
-from mandelbot.fix.questions import SITE, Questions
+from mandelbot.fix.questions import Questions
 from mandelbot.fix.rewrite import rewrite
 from mandelbot.formatting import shown
 from mandelbot.preferences.of_file import preference_lines
@@ -130,11 +130,11 @@ def _differences(
     """Put questions to two files, count them, and yield those answered differently."""
     for agent, targets in questions.asked():
         for target in targets:
-            url = SITE + target
-            asked["decisions"] += 1
-            if before.allowed(url, agent) != after.allowed(url, agent):
-                verdicts = before.verdict(url, agent), after.verdict(url, agent)
-                yield Difference(url, agent, *map(str, verdicts))
+            for url in questions.urls(target):
+                asked["decisions"] += 1
+                if before.allowed(url, agent) != after.allowed(url, agent):
+                    verdicts = before.verdict(url, agent), after.verdict(url, agent)
+                    yield Difference(url, agent, *map(str, verdicts))
         yield from _different_fields(
             agent, _about(before, agent), _about(after, agent), asked
         )
@@ -185,6 +185,11 @@ class Correction(NamedTuple):
     """What changes for each reader; empty: the file is unchanged."""
     proof: Proof | None = None
     """That the normal form says in the dialect what the file says, all of it."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What changes for whom, as sentences."""
+        return tuple(sentences(self.effects))
 
     @property
     def is_harmless(self) -> bool:

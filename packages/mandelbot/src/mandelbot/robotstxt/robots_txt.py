@@ -19,6 +19,7 @@ from mandelbot.robotstxt.grammar import grammar_of
 if TYPE_CHECKING:
     from mandelbot.robotstxt.agents import Agent
     from mandelbot.robotstxt.dialects import Dialect
+    from mandelbot.robotstxt.full_urls import FullUrlRules
     from mandelbot.robotstxt.grammar import Grammar
     from mandelbot.robotstxt.records import Record
     from mandelbot.robotstxt.times import RequestRate, TimeWindow
@@ -43,6 +44,7 @@ class RobotsTxt:
         "__weakref__",
         "_deciders",
         "_fetched",
+        "_full_urls",
         "cleaned",
         "grammar",
         "max_bytes",
@@ -59,6 +61,8 @@ class RobotsTxt:
         self.cleaned = self.grammar.clean(fetched, max_bytes)
         # by agent as given, and by its names
         self._deciders: dict[object, Decider] = {}
+        # the rules of a file that name hosts; None: none, or not asked yet
+        self._full_urls: FullUrlRules | None = None
 
     @classmethod
     def parse(
@@ -102,7 +106,9 @@ class RobotsTxt:
             is_plain = "%" not in url and "#" not in url and url.isascii()
         except (AttributeError, KeyError, TypeError):
             # not cached yet, an unhashable list, or a wrong type
-            return self._allowed_first(url, agent)
+            if type(url) is not str or ("://" not in url and not url.startswith("/")):
+                _check_order(url, agent)
+            return self.decider(agent).allowed(url)
         if not is_plain:
             return decider.allowed(url)
         index = decider.index
@@ -115,15 +121,6 @@ class RobotsTxt:
         if answer is True or answer is False:
             return answer
         return decider.allowed(url) if answer is None else answer.decide(url)
-
-    def _allowed_first(self, url: str, agent: Agent) -> bool:
-        check_url(url)
-        if is_swapped(url, agent) and is_a_url(agent):
-            raise ValueError(
-                f"url is {url!r} and agent is {agent!r}: are they swapped?"
-                " Call allowed(url, agent)"
-            )
-        return self.decider(agent).allowed(url)
 
     def verdict(self, url: str, agent: Agent) -> Verdict:
         """Like `allowed`, with the rule that decided, its line and its group.
@@ -146,10 +143,21 @@ class RobotsTxt:
             names = self.grammar.names_of(key)
             decider = self._deciders.get(names)
             if decider is None:
-                decider = Decider(self.cleaned, self.grammar, names)
+                find = self.grammar.full_url
+                if find is not None and find.search(self.cleaned):
+                    decider = self._decider_by_host(names)
+                else:
+                    decider = Decider(self.cleaned, self.grammar, names)
             self._deciders[names] = decider
             self._deciders[key] = decider
         return decider
+
+    def _decider_by_host(self, names: tuple[str, ...]) -> Decider:
+        from mandelbot.robotstxt.full_urls import DeciderByHost, FullUrlRules  # noqa: PLC0415 -- few files
+
+        if self._full_urls is None:
+            self._full_urls = FullUrlRules(self.cleaned, self.grammar)
+        return DeciderByHost(self.cleaned, self.grammar, names, self._full_urls)
 
     # Other lines for an agent.
 
@@ -228,4 +236,14 @@ class RobotsTxt:
             return ()
         return tuple(
             value for _, value in self.grammar.values(field, self.cleaned) if value
+        )
+
+
+def _check_order(url: str, agent: Agent) -> None:
+    """Raise an exception for a URL that is none and an agent that is one."""
+    check_url(url)
+    if is_swapped(url, agent) and is_a_url(agent):
+        raise ValueError(
+            f"url is {url!r} and agent is {agent!r}: are they swapped?"
+            " Call allowed(url, agent)"
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import line_number, rule_value, value_of
-from mandelbot.robotstxt.paths import COMPARABLE, escaped_length, split_url
+from mandelbot.robotstxt.paths import COMPARABLE, escaped_length
 from mandelbot.robotstxt.patterns import PATTERNS, Glob, Globs, Pattern
 
 if TYPE_CHECKING:
@@ -329,8 +329,10 @@ _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
 def path_of(value: str, version: int, dialect: Dialect) -> str | None:
-    """Return the path in a value; empty for no path, None for a value to ignore."""
+    """Return the path in a value; empty for no path, None for a value to ignore.
+
+    Of a whole URL, see `full_urls.py`.
+    """
     if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
         return value
-    parts = split_url(value)
-    return None if parts is None else parts[1]
+    return None

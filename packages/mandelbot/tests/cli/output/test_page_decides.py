@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, paths, rooted
 
+from mandelbot import DIALECTS, RobotsTxt, Verdict
 from mandelbot.cli.output import robots_page as page
 from mandelbot.cli.output.robots_page import dialect_data
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS, names_in_order
 from mandelbot.robotstxt.paths import google_target, split_url
 from mandelbot.robotstxt.paths import normalise as normalised

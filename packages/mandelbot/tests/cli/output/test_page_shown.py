@@ -8,10 +8,9 @@ from corpus import needs_corpus, one_in, read_files
 from looking import BODY, all_of, one, rows
 from selenium.webdriver.common.by import By
 
-from mandelbot import lint, normalize
+from mandelbot import DIALECTS, lint, normalize
 from mandelbot.answers.outcome import Answer, Failure
 from mandelbot.findings import FINDINGS, Delivery
-from mandelbot.robotstxt import DIALECTS
 
 
 def test_it_says_what_the_text_says(shown):

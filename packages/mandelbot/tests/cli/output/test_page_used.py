@@ -13,9 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from mandelbot import normalize
+from mandelbot import DIALECTS, RobotsTxt, normalize
 from mandelbot.answers.outcome import Answer
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 

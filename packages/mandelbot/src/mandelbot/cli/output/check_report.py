@@ -15,7 +15,7 @@ from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint, lint_delivery
 from mandelbot.formatting import counted, printable
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -61,7 +61,7 @@ def check(
         robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
     every = [
         *(lint_delivery(delivery) if delivery else ()),
-        *(lint(robots) if robots else ()),
+        *(lint(robots, site=rules.site) if robots else ()),
     ]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records

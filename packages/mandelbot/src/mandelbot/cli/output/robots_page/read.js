@@ -17,7 +17,8 @@
 //                       Disallow, pattern Allow]: it is forbidden where there are rules, unless a
 //                       Disallow is one of them and a pattern Allow is not
 //   groups[].names      each as written, and in lower case; * means all robots
-//   groups[].rules      [weight, line, allows, pattern], in the order of the file; of those that match
+//   groups[].rules      [weight, line, allows, pattern, host], in the order of the file; host is null, or
+//                       that of the URLs that a rule with a whole URL is about; of those that match
 //                       the smallest weight decides, and the first among equals
 //
 // A pattern is a text, which the target begins with; or [head, pieces, tail, exact]: the head begins
@@ -40,9 +41,10 @@ function readTables(octets, dialect, maxBytes) {
     const rules = [];
     for (const found of text.slice(start, end).matchAll(grammar.rule)) {
       while (line < ends.length && ends[line] <= start + found.index) line += 1;
-      const path = pathOf(decoded(found[2].replace(TRAILING, "")), version, dialect);
+      const value = decoded(found[2].replace(TRAILING, ""));
+      const [path, host] = pathAndHost(value, version, dialect);
       for (const [weight, allows, pattern] of readPath(path, version, dialect, !found[1])) {
-        rules.push([weight, line, allows, pattern]);
+        rules.push([weight, line, allows, pattern, host]);
       }
     }
     const written = names.map(decoded).filter(Boolean);
@@ -201,11 +203,15 @@ const COMPARABLE = {
   google: (text) => escapeNonAscii(text).replace(/%[0-9A-Fa-f]{2}/g, (one) => one.toUpperCase()),
 };
 
-/** The path in a value; null for a value that is ignored, empty for no path. */
-function pathOf(value, version, dialect) {
+/**
+ * The path in a value, and the host that a whole URL names, else null (full_urls.py). The path is null
+ * for a value that is ignored, empty for no path.
+ */
+function pathAndHost(value, version, dialect) {
   const beginnings = version === 2 ? "/*?[\\" : "/*";
-  if (!value || dialect.paths_as_written || beginnings.includes(value[0])) return value;
-  return pathAndQuery(value);
+  if (!value || dialect.paths_as_written || beginnings.includes(value[0])) return [value, null];
+  const host = dialect.full_urls ? hostOf(value) : null;
+  return host ? [pathAndQuery(value), host] : [null, null];
 }
 
 /** What a rule matches: [weight, whether it allows, pattern], several or none. */
