@@ -50,6 +50,7 @@ from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
 from scrapy_mandelbot.store import open_store
+from scrapy_mandelbot.throttle.load import Load
 from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -129,6 +130,13 @@ class Crawl:
         self.manual_control = ManualControl(
             crawler, self.config, self.throttle, self._end_last_waits, self._end_tries
         )
+        self.load = Load(
+            crawler,
+            self.throttle,
+            leaves_paused=self.manual_control.leaves_paused,
+            only_waits=self.manual_control.only_waits,
+        )
+        """What waits in the queues, as part of Scrapy's load."""
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None
@@ -248,6 +256,11 @@ class Crawl:
     def cited_sitemaps(self, site: str) -> tuple[str, ...]:
         """Return the sitemaps that a site's known robots.txt cites, likewise."""
         return self.fetchers.of(Request(site + "/")).sitemaps(site)
+
+    def cites_sitemaps(self, site: str) -> bool:
+        """Return whether a site's robots.txt, if it is known, has a Sitemap line."""
+        rules = self.known_rules(site)
+        return rules is None or bool(rules.robots.sitemaps)
 
     def _is_cut_off(self, name: str) -> bool:
         return self.throttle.pauses.network_failed(self.sites.of(name))
