@@ -45,7 +45,7 @@ from simulated_queue import (
     QueueOfNames,
     SiteAndQueue,
 )
-from simulated_scenarios import SCENARIOS, SILENCE, Scenario
+from simulated_scenarios import FAILURE, SCENARIOS, SILENCE, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,23 +246,31 @@ class Crawl:
         def comes_back(answer: float | None) -> None:
             self.server.left(self.now)
             self._in_flight -= 1
-            if answer is None:
-                if url not in self._got_again:
-                    result.got += 1
-                    if 2 * result.got <= result.gettable:
-                        result.half_at = self.now
-                    result.last_good = self.now
-                    result.refused_by_then = result.refused
-                self.law.answered(flight, url, self.now)
-            else:
-                result.refused += 1
-                self.law.refused(flight, url, self.now, answer or None)
+            self._tell(flight, url, answer)
 
         # what is handed out goes through middlewares and to a socket
         if scenario.held_up:
             self.at(self._free_at, leaves)
         else:
             leaves()
+
+    def _tell(self, flight: Any, url: str, answer: float | None) -> None:
+        """Tell the law what came back for a request."""
+        result = self.result
+        if answer is None:
+            if url not in self._got_again:
+                result.got += 1
+                if 2 * result.got <= result.gettable:
+                    result.half_at = self.now
+                result.last_good = self.now
+                result.refused_by_then = result.refused
+            self.law.answered(flight, url, self.now)
+            return
+        result.refused += 1
+        if answer == FAILURE:
+            self.law.failed(flight, url, self.now)
+        else:
+            self.law.refused(flight, url, self.now, answer or None)
 
 
 def ours(
@@ -309,6 +317,10 @@ class Stock:
             self.crawl.fail(url)
         else:
             self.crawl.queue.append(url)
+
+    def failed(self, told: Any, url: str, now: float) -> None:
+        """Note a failure, which costs a retry, too."""
+        Stock.refused(self, told, url, now, None)
 
     def timed_out(self, flight: Any, url: str) -> None:
         """Note that there was no answer, which costs a retry, too."""

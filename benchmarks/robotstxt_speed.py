@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.robotparser import RobotFileParser
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from protego import Protego
 
 if TYPE_CHECKING:

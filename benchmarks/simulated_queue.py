@@ -14,7 +14,7 @@ from simulated_scenarios import CHALLENGE
 from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause import Pause
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     look_for_probe,
@@ -53,6 +53,8 @@ class SiteAndQueue:
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0
         self._flights: set[Flight[Site]] = set()
+        self._tries: dict[str, int] = {}
+        self._is_asked = False
 
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
@@ -160,6 +162,8 @@ class SiteAndQueue:
         self._in_flight -= 1
         self._flights.discard(flight)
         self._answered += 1
+        if self.crawl.is_again(url):
+            self._is_asked = False
         quota = self.crawl.server.quota(now)
         if quota is not None:
             self.site.pacer.note_quota(flight, *quota, now)
@@ -190,9 +194,44 @@ class SiteAndQueue:
         site = self.site
         if flight.is_refused_alone or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
-            site.faults.forget(page)
+            site.forget(page)
         else:
             self._put_back(url, is_new=True)
+        self._look_later(now)
+
+    def failed(self, flight: Flight[Site], url: str, now: float) -> None:
+        """Note a failure, which may cost a retry, as RetryMiddleware has it."""
+        page = url.encode()
+        if flight.at_once:
+            flight.at_once = max(flight.at_once, self._in_flight)
+        self._in_flight -= 1
+        self._flights.discard(flight)
+        site = self.site
+        jitter = self.crawl.random.random()
+        refusal = Refusal(now, "502", None, jitter, is_outage=True)
+        is_check = self.crawl.is_again(url)
+        goes_back, effect = site.failed(flight, page, refusal, is_check=is_check)
+        if is_check:
+            self._is_asked = False
+        if effect is PauseEffect.DOUBTED and not self._is_asked:
+            self._is_asked = self._check(site)
+            if not self._is_asked:
+                site.is_out(flight, refusal)
+        site.ended(flight, now)
+        if is_check:
+            return
+        if goes_back:
+            if site.is_given_up_for(flight, page):
+                self.crawl.fail(url)
+            else:
+                self._put_back(url, is_new=True)
+        else:
+            tries = self._tries.get(url, 0) + 1 - site.failures.take_owed(page)
+            self._tries[url] = tries
+            if tries > 2:
+                self.crawl.fail(url)
+            else:
+                self.crawl.queue.append(url)
         self._look_later(now)
 
     def _challenged(self, flight: Flight[Site], url: str, now: float) -> None:

@@ -25,6 +25,9 @@ CHALLENGE = -1.0
 SILENCE = -2.0
 """No answer: the connection hangs until the request times out."""
 
+FAILURE = -3.0
+"""A 502 without a time, or a connection that is dropped: the page's or the site's."""
+
 
 class Server:
     """Answers everything well. ``now`` is when a request reaches it, in seconds."""
@@ -202,6 +205,38 @@ class Dead(Server):
 
     def answer(self, _now: float, url: str) -> float | None:
         return NO_TIME if self.is_dead(url) else None
+
+
+class Failing(Server):
+    """Some pages fail for good, all of them at times, and any by chance.
+
+    `poison`: pages that take the site down for so many seconds each time.
+    """
+
+    def __init__(
+        self,
+        one: random.Random,
+        is_dead: Callable[[str], bool] = lambda _: False,
+        *times: tuple[float, float],
+        share: float = 0.0,
+        poison: float = 0.0,
+    ) -> None:
+        self._random = one
+        self.is_dead = is_dead
+        self._times = times
+        self._share = share
+        self._poison = poison
+        self._down_until = 0.0
+
+    def answer(self, now: float, url: str) -> float | None:
+        if self.is_dead(url):
+            if now >= self._down_until:
+                self._down_until = now + self._poison
+            return FAILURE
+        is_down = any(begin <= now < end for begin, end in self._times)
+        if is_down or now < self._down_until or self._random.random() < self._share:
+            return FAILURE
+        return None
 
 
 class Down(Server):
@@ -605,6 +640,59 @@ OF_DEAD_PAGES = [
     "111 dead, inner query",
     "300 dead, flat",
 ]
+FAILING: dict[str, Scenario] = {
+    "1 in 10 fails": Scenario(
+        lambda one: Failing(one, lambda url: url.endswith("3")), flat(400)
+    ),
+    "1 in 2 fails": Scenario(
+        lambda one: Failing(one, lambda url: int(url[2:]) % 2 == 1), flat(400)
+    ),
+    "last 4 fail": Scenario(lambda one: Failing(one, some(396, 400)), flat(400)),
+    "last 200 fail": Scenario(lambda one: Failing(one, some(200, 400)), flat(400)),
+    "first 200 fail": Scenario(lambda one: Failing(one, some(8, 200)), flat(400)),
+    "section fails": Scenario(
+        lambda one: Failing(one, under("/dead/")), with_section(60, 111, 200)
+    ),
+    "10 % fail by chance": Scenario(lambda one: Failing(one, share=0.1), flat(800)),
+    "30 % fail by chance": Scenario(lambda one: Failing(one, share=0.3), flat(800)),
+    "50 % fail by chance": Scenario(lambda one: Failing(one, share=0.5), flat(800)),
+    "fails for 1 s": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 2)), flat(400)
+    ),
+    "fails for 6 s": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 7)), flat(400)
+    ),
+    "fails for 60 s": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 61)), flat(400)
+    ),
+    "fails three times": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 4), (8, 12), (20, 22)), flat(900)
+    ),
+    "fails at the end": Scenario(
+        lambda one: Failing(one, lambda _: False, (2.3, 8)), flat(400)
+    ),
+    "1 in 10, and 6 s": Scenario(
+        lambda one: Failing(one, lambda url: url.endswith("3"), (1, 7)), flat(400)
+    ),
+    "10 %, and 6 s": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 7), share=0.1), flat(400)
+    ),
+    "poison, 3 s": Scenario(
+        lambda one: Failing(one, some(40, 41), poison=3), flat(400)
+    ),
+    "4 poison, 3 s": Scenario(
+        lambda one: Failing(one, lambda url: int(url[2:]) % 100 == 40, poison=3),
+        flat(400),
+    ),
+}
+SCENARIOS |= FAILING
+SCENARIOS |= {
+    f"{name}, one at a time": replace(one, in_flight=1) for name, one in FAILING.items()
+}
+SCENARIOS |= {
+    f"{name}, slow": replace(one, latency=1.0) for name, one in FAILING.items()
+}
+
 FEW_IN_FLIGHT = (4, 5, 6)
 """With so many, some dead pages are refused in two groups, as by a limit."""
 SCENARIOS |= {

@@ -79,7 +79,7 @@ VARIANTS = {
     "annotate": ANNOTATE,
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
-    "metrics": {**OURS, "MANDELBOT_METRICS": True},
+    "metrics": {**OURS, "MANDELBOT_METRICS": "127.0.0.1:0"},
     "fixed": {**OURS, "MANDELBOT_CONCURRENCY": "fixed"},
     "fixed-job": {**OURS, "MANDELBOT_CONCURRENCY": "fixed", "JOBDIR": "job"},
 }

@@ -1,4 +1,4 @@
-# The public names, for type checkers and for __init__.py, which reads this file.
+# The public names for type checkers; __init__.py has them for the interpreter.
 
 from ._version import __version__ as __version__
 from .addon import Addon as Addon

@@ -58,7 +58,7 @@ class Clock:
 
     @classmethod
     def of(cls, _crawler: Crawler) -> Clock:
-        """Return a new one for a crawler; `testing` has another made."""
+        """Return a new one for a crawler; tests have another made."""
         return cls()
 
     @cached_property

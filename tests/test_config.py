@@ -8,8 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from mandelbot import Dialect
-from mandelbot.robotstxt import DIALECTS
+from mandelbot import DIALECTS, Dialect
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
@@ -260,10 +259,9 @@ def test_mandelbot_delays_by_hand(site, delay):
         "[::1]": 3,
         "bücher.example": 2,
     }
-    assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).crawl_delays.of(site) == delay
     assert (
-        config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).configured_delay(site)
-        == delay
+        config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).crawl_delays.of(site) == delay
     )
 
 
@@ -295,7 +293,7 @@ def test_a_delay_for_all_hosts_of_a_domain(site, delay):
         "http://api.example.com": 1,
         "*.bücher.example": 6,
     }
-    assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).crawl_delays.of(site) == delay
 
 
 @pytest.mark.parametrize("mode", ["Obey", "", "OBEY", "auto", True, None])
@@ -334,9 +332,9 @@ def test_the_crawl_delay_of_some_sites_is_obeyed(site, by_default, with_obey):
     assert not config(
         MANDELBOT_CRAWL_DELAYS=delays, ROBOTSTXT_OBEY=False
     ).obeys_pace_of(site)
-    of_shop = config(**settings).configured_delay("https://shop.domain.example")
+    of_shop = config(**settings).crawl_delays.of("https://shop.domain.example")
     assert of_shop == 5
-    assert config(**settings).configured_delay("https://obeyed.example") is None
+    assert config(**settings).crawl_delays.of("https://obeyed.example") == "obey"
 
 
 WRONG_BUDGETS = [
@@ -387,7 +385,8 @@ def test_a_budget_is_for_a_host_or_a_site(place):
         ("https://other.example", (1000, None, 60.0)),
         ("https://www.domain.example", (None, None, 60.0)),
         ("https://shop.domain.example", (1000, 5, 60.0)),
-        ("https://free.example", None),
+        ("https://free.example", (None, None, None)),
+        ("https://not-named.example", (1000, None, 60.0)),
     ],
 )
 def test_the_budget_of_a_site(site, limits):
@@ -402,7 +401,7 @@ def test_the_budget_of_a_site(site, limits):
     for value in (settings, json.dumps(settings)):
         found = config(MANDELBOT_SITE_BUDGET=value)
         assert found.has_budgets
-        assert found.budget_of(site) == limits
+        assert (found.budgets.of(site) or found.budget) == limits
     assert not config().has_budgets
     assert not config(MANDELBOT_SITE_BUDGET={}).has_budgets
 
@@ -623,7 +622,7 @@ def test_the_password_of_a_store_is_in_no_error(url):
 def test_a_job_on_a_server_without_the_package_says_what_to_install(monkeypatch):
     """The extra is for those who want it; a project without it finds out at start."""
     for name in [
-        one for one in sys.modules if one.startswith("scrapy_mandelbot.fleet.redis")
+        one for one in sys.modules if one.startswith("scrapy_mandelbot.settings.redis")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "redis", None)

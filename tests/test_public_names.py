@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import scrapy_mandelbot
@@ -17,3 +19,10 @@ def test_no_other_name_is_public():
     """A misspelt name is an AttributeError, as in any module."""
     with pytest.raises(AttributeError, match="Adon"):
         scrapy_mandelbot.Adon  # noqa: B018
+
+
+def test_the_stub_has_the_same_names():
+    """Type checkers read the stub, the interpreter ``_HOMES``: both say the same."""
+    stub = Path(scrapy_mandelbot.__file__).with_name("__init__.pyi").read_text()
+    imports = [line.split() for line in stub.splitlines() if line.startswith("from ")]
+    assert {words[3]: words[1] for words in imports} == scrapy_mandelbot._HOMES

@@ -99,9 +99,8 @@ WORDS = {
         "sitemap index",
         "SitemapSpider",
     ),
-    "status": ("metrics", "OpenTelemetry", "Prometheus", "telnet console"),
+    "status": ("metrics", "Prometheus", "telnet console"),
     "tags": ("meta robots", "noarchive", "nofollow", "noindex", "X-Robots-Tag"),
-    "testing": ("fake clock", "unit test"),
     "usage": (
         "AI training",
         "ai.txt",

@@ -11,7 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mandelbot.cli import Result, UnavailableError, errors_at, joined, write_file
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import errors_at, write_file
 
 try:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import Result, UnavailableError
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError
 from mandelbot.files import replace_file
 from mandelbot.formatting import without_credentials
 

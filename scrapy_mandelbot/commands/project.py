@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import Invocation
+from mandelbot.cli.invocation import Invocation
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.fetching.request_agents import default_header, first_named
@@ -14,7 +14,7 @@ from scrapy_mandelbot.settings.values import SettingsError
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from mandelbot.cli import Terminal
+    from mandelbot.cli.output import Terminal
     from scrapy.settings import Settings
 
 ADDON = "scrapy_mandelbot.Addon"

@@ -10,7 +10,9 @@ from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mandelbot.cli import Result, UnavailableError, Url, joined
+from mandelbot.cli.invocation import Result
+from mandelbot.cli.output import UnavailableError, joined
+from mandelbot.cli.sources import Url
 from mandelbot.formatting import columns, without_credentials
 
 from scrapy_mandelbot.commands import stored_report

@@ -35,7 +35,7 @@ class Command(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the verb, and print a help or a usage error."""
-        from mandelbot.cli import parse  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import parse  # noqa: PLC0415 - it is not cheap
 
         from scrapy_mandelbot.commands.verbs import VERBS  # noqa: PLC0415
 
@@ -46,7 +46,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - Scrapy's interface
         """Run the verb."""
-        from mandelbot.cli import run  # noqa: PLC0415 - it is not cheap
+        from mandelbot.cli.verbs import run  # noqa: PLC0415 - it is not cheap
 
         from scrapy_mandelbot.commands.project import ProjectInvocation  # noqa: PLC0415
 

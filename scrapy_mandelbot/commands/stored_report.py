@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import cut, joined
+from mandelbot.cli.output import cut, joined
 from mandelbot.formatting import columns, counted, printable, shown
 
 from scrapy_mandelbot.politeness.budget import Spent
@@ -12,7 +12,7 @@ from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
-    from mandelbot.cli import TerminalStyle
+    from mandelbot.cli.output import TerminalStyle
 
     from scrapy_mandelbot.job.opened_job import JobContents
     from scrapy_mandelbot.job.repair import Repair

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mandelbot import cli
-from mandelbot.cli import OUTPUT, Verb, argument, flag
+from mandelbot.cli import verbs
+from mandelbot.cli.verbs import OUTPUT, Verb, argument, flag
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,7 +28,7 @@ def _wrong_use_of_job(opts: Namespace) -> str:
 
 
 VERBS = {
-    **cli.VERBS,
+    **verbs.VERBS,
     "cache": Verb(
         "scrapy_mandelbot.commands.project_verbs:look_at_copies",
         "list, show or drop the cached robots.txt files of the project",

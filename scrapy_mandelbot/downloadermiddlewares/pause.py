@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers import (
+from mandelbot.answers.failures import failure_of, has_begun, was_new_connection
+from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
     Kind,
     ResponseMeaning,
-    failure_of,
     meaning_of,
 )
 from mandelbot.formatting import counted
@@ -42,6 +42,7 @@ from scrapy_mandelbot.time_text import duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mandelbot import Failure
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -146,6 +147,11 @@ class PauseMiddleware:
             return
         if not _OF_QUOTAS.isdisjoint(response.headers):
             note_quota(self._crawl, flight, response)
+        if meaning.kind is Kind.FAILED and flight.site.well_url:
+            reason = f"{response.status} for {request}"
+            if self._throttle.pauses.failed(flight, reason, response.status):
+                flight.meaning = GOES_BACK
+            return
         is_page = meaning.kind is Kind.PAGE and request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
@@ -239,12 +245,6 @@ class PauseMiddleware:
                 self._hear(flight, response)
             else:
                 throttle.answered(flight, is_page=request.method == "GET")
-                if self._special.isdisjoint(meta):
-                    flight.site.tally.pages += 1
-                    if self._budgets is not None:
-                        self._budgets.answered(flight, response)
-                    throttle.release(flight)
-                    return response
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
@@ -255,16 +255,14 @@ class PauseMiddleware:
             and ASKS_AGAIN not in meta
         ):
             return await self._send_again(flight, response)
-        if not is_of_the_package(request):
-            self._count_answer(flight, response)
+        # Here alone an answer that is handed on is counted.
+        if request.callback is not NO_CALLBACK or not is_of_the_package(request):
+            is_cached = "cached" in response.flags
+            flight.site.tally.count_answer(response.status, is_cached=is_cached)
+            if self._budgets is not None:
+                self._budgets.answered(flight, response)
         throttle.release(flight)
         return response
-
-    def _count_answer(self, flight: Flight[Site], response: Response) -> None:
-        is_cached = "cached" in response.flags
-        flight.site.tally.count_answer(response.status, is_cached=is_cached)
-        if self._budgets is not None:
-            self._budgets.answered(flight, response)
 
     async def _send_again(
         self, flight: Flight[Site], response: Response
@@ -278,11 +276,11 @@ class PauseMiddleware:
         if flight.not_before and not may_retry(self.crawler, request):
             flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone and not is_left:
-            return self._hand_on(flight, response)
+            return self._hand_refusal_on(flight, response)
         if request.method not in SAFE_METHODS and not may_repeat(
             self.crawler, flight, response.status
         ):
-            return self._hand_on(flight, response)
+            return self._hand_refusal_on(flight, response)
         if "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
         if is_left:
@@ -294,7 +292,7 @@ class PauseMiddleware:
         if await throttle.wait(flight):
             self._count(request, response)
             return request
-        return self._hand_on(flight, response)
+        return self._hand_refusal_on(flight, response)
 
     def _is_left(self, flight: Flight[Site]) -> bool:
         """Return whether the next run tries a page again that this one gives up.
@@ -333,23 +331,9 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            # After a proxy's failure, the project's components retry by another proxy.
-            by_proxy = bool(request.meta.get("proxy"))
-            is_down = False
-            if failure.is_outage and not by_proxy:
-                throttle.in_flight.unresponsive.fail(flight, failure)
-                page = throttle.in_flight.fingerprint_of(flight)
-                is_certain = failure.is_certain
-                is_down = flight.site.is_silent(
-                    flight, page, throttle.now(), is_certain=is_certain
-                )
-                if throttle.pauses.network_failed(flight.site):
-                    is_down = True
-            is_reported = failure.concerns_site and flight.site.pause.probe is flight
-            if not is_down and (by_proxy or not is_reported):
+            if not self._hear_nothing(flight, failure, exception):
                 throttle.release(flight)
                 return None
-            throttle.pauses.refused(flight, f"{failure.value} for {request}")
             if flight.is_refused_alone and self._is_left(flight):
                 return throttle.leave_to_next_run(flight, failure.value)
             # Enough tries: RetryMiddleware decides now.
@@ -363,6 +347,34 @@ class PauseMiddleware:
                 throttle.release(flight)
                 return None
         return self._back_to_its_sender(flight)
+
+    def _hear_nothing(
+        self, flight: Flight[Site], failure: Failure, exception: Exception
+    ) -> bool:
+        """Report a request without an answer to its site.
+
+        Returns whether the request is sent again without a retry being counted.
+        """
+        pauses = self._throttle.pauses
+        site = flight.site
+        if flight.request.meta.get("proxy"):
+            return False  # the project's components retry by another proxy
+        reason = f"{failure.value} for {flight.request}"
+        if not failure.is_outage:
+            if not failure.concerns_site or site.pause.probe is not flight:
+                return False
+            pauses.refused(flight, reason)
+            return True
+        self._throttle.in_flight.unresponsive.fail(flight, failure)
+        if has_begun(exception) and site.pause.probe is not flight:
+            return False  # the site answered, and the page broke off
+        is_cut_off = pauses.network_failed(site)
+        if is_cut_off or (failure.is_certain and site.has_answered):
+            pauses.refused(flight, reason)
+            return True
+        is_safe = flight.request.method in SAFE_METHODS
+        is_connection = is_safe and was_new_connection(exception)
+        return pauses.failed(flight, reason, is_connection=is_connection)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
         """Return the request to send back; None: its site or section is given up."""
@@ -398,7 +410,7 @@ class PauseMiddleware:
             return True
         return is_spiders and bool(meta.get("handle_httpstatus_all"))
 
-    def _hand_on(self, flight: Flight[Site], response: Response) -> Response:
+    def _hand_refusal_on(self, flight: Flight[Site], response: Response) -> Response:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
@@ -471,7 +483,7 @@ def _would_retry(
         return False
     fingerprint = crawler.request_fingerprinter.fingerprint(request)
     most = request.meta.get("max_retry_times", retry.max_retry_times)
-    return bool(flight.site.faults.times(fingerprint) <= most)
+    return bool(flight.site.times(fingerprint) <= most)
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
@@ -493,7 +505,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if any."""
-    from mandelbot.answers import quota_of  # noqa: PLC0415 -- few sites
+    from mandelbot.answers.retry_after import quota_of  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site

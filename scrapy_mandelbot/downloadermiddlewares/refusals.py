@@ -12,7 +12,8 @@ from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers import Kind, ResponseMeaning, UnreadableBodyError, unpack
+from mandelbot.answers.content_codings import UnreadableBodyError, unpack
+from mandelbot.answers.meaning import Kind, ResponseMeaning
 from mandelbot.formatting import shown
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest

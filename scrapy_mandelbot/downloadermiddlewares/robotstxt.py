@@ -11,10 +11,10 @@ from weakref import ref
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
 from mandelbot import Failure, OutcomeKind
-from mandelbot.answers import NOTHING
+from mandelbot.answers.meaning import NOTHING
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
-from mandelbot.robotstxt import as_servers_read_it
+from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
@@ -111,7 +111,7 @@ class RobotsTxtMiddleware:
 
     async def _prepare_reasons(self, rules: SiteRules, request: Request) -> None:
         """Prepare in slices what says why a large file forbids a request."""
-        steps = rules.robots.explaining(self._agent(request))
+        steps = rules.robots.decider(self._agent(request)).explaining()
         if steps:
             await self._crawl.clock.share.run(steps)
 
@@ -217,6 +217,7 @@ class RobotsTxtMiddleware:
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
+    # Scrapy's name: a project's subclass may override it (docs/moving.rst).
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""
         if rp is None:
@@ -254,7 +255,7 @@ class RobotsTxtMiddleware:
             verdict.rule is not None
             and verdict.rule.path in _EVERY_PAGE
             and site.is_news("forbidden")
-            and not rp.robots.group_lines("allow", agent)
+            and not rp.robots.decider(agent).values("allow")
         ):
             emit(events.FORBIDDEN_ALL, site=site.name, file=file, verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")

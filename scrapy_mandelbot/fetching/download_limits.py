@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
-from mandelbot.answers import (
+from mandelbot.answers.content_codings import (
     ACCEPTED,
-    SILENT,
-    TruncatedError,
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
-    failure_of,
     is_plain,
     unpack,
-    whole_lines,
 )
+from mandelbot.answers.failures import TruncatedError, failure_of
+from mandelbot.answers.outcome import SILENT, whole_lines
 from scrapy.exceptions import IgnoreRequest, StopDownload
 
 from scrapy_mandelbot import engine

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import scrapy.signals
 from mandelbot import Failure, Outcome, OutcomeKind, RobotsTxt
-from mandelbot.answers import Trouble, without_traceback
+from mandelbot.answers.failures import without_traceback
+from mandelbot.answers.outcome import Trouble
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url
+from mandelbot.robotstxt.decider import LARGE
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import build_from_crawler, load_object
 
@@ -51,7 +53,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from mandelbot.answers import leads_inside  # noqa: PLC0415 -- few files
+    from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
     from mandelbot.sitemaps import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
@@ -130,7 +132,7 @@ class RobotsFetcher:
     memory.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 -- its collaborators
+    def __init__(  # noqa: PLR0913 -- its collaborators
         self,
         crawler: Crawler,
         config: Config,
@@ -195,8 +197,8 @@ class RobotsFetcher:
     ) -> SiteRules:
         """Return the rules from memory, the store, or a fetch that requests share.
 
-        The fetch takes the route of the request. `has_answered`: whether the site has sent a
-        response in this run.
+        The fetch takes the route of the request. `has_answered`: whether the site has
+        sent a response in this run.
         """
         rules, copy = self._known(site)
         if rules is not None:
@@ -216,7 +218,8 @@ class RobotsFetcher:
         """Return the steps before a decision on a request, if they take long."""
         if not rules.is_large:
             return None
-        return rules.robots.preparing(request.url, self._agents.of(request))
+        agent = self._agents.of(request)
+        return rules.robots.decider(agent).preparing(request.url)
 
     async def _announce_new(
         self, site: str, request: Request, rules: SiteRules
@@ -265,7 +268,8 @@ class RobotsFetcher:
             emit(events.COMMENTED, site=site, comments=said)
         if not isinstance(rules.parser, MandelbotRobotParser):
             return
-        misspelt = rules.robots.misspelt_line
+        robots = rules.robots
+        misspelt = robots.grammar.misspelt_line(robots.cleaned)
         if misspelt:
             line, text, field = misspelt
             emit(
@@ -317,9 +321,7 @@ class RobotsFetcher:
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
         rules = SiteRules(site, outcome, robots, decides, until)
         rules.cites_inside = config.private_hosts
-        rules.is_large = len(body) > robots.LARGE and isinstance(
-            parser, MandelbotRobotParser
-        )
+        rules.is_large = len(body) > LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mandelbot.robotstxt import header_text
+from mandelbot.robotstxt.agents import header_text
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -14,20 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from mandelbot import Answer, Failure, Outcome
-from mandelbot.answers import (
-    NOTHING,
-    SILENT,
-    SiteKnowledge,
-    Trouble,
-    TruncatedError,
-    error_text,
-    failure_at,
-    has_begun,
-    meaning_of,
-    whole_lines,
-)
+from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
+from mandelbot.answers.meaning import NOTHING, meaning_of
+from mandelbot.answers.outcome import SILENT, SiteKnowledge, Trouble, whole_lines
 from mandelbot.origins import robots_url, site_of
-from mandelbot.robotstxt import header_text
+from mandelbot.robotstxt.agents import header_text
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mandelbot import RobotsTxt
-from mandelbot.robotstxt import header_text
+from mandelbot.robotstxt.agents import header_text
 from scrapy.robotstxt import RobotParser
 
 from scrapy_mandelbot.settings.config import read_setting

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from redis import RedisError
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from scrapy_mandelbot.fleet import redis_script
-from scrapy_mandelbot.fleet.redis_address import connect, shown_address
 from scrapy_mandelbot.job.job_store import StorageError
-
-if TYPE_CHECKING:
-    from redis import Redis
+from scrapy_mandelbot.settings.redis_url import shown_address, tls_options
 
 KEYS = (
     "asked",
@@ -44,6 +43,8 @@ KEYS = (
 ALL_KINDS = {*KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 """What the keys of a job begin with, behind its name."""
 
+_PATIENCE = 2.0  # seconds for which an answer of the server is waited for
+
 
 class RedisConnection:
     """Scripts and commands for one job on one server; a StorageError where it fails."""
@@ -51,7 +52,7 @@ class RedisConnection:
     def __init__(self, url: str, job: str) -> None:
         self.url = shown_address(url)
         self.key = f"mandelbot:{{{job}}}"  # all keys of the job begin so
-        self._redis: Redis = connect(url)
+        self._redis: Redis = _connect(url)
         self._keys = [f"{self.key}:{one}" for one in KEYS]
         self._scripts: dict[str, Any] = {}  # by name, as they are used
 
@@ -85,3 +86,22 @@ class RedisConnection:
 
     def close(self) -> None:
         self._redis.close()
+
+
+def _connect(url: str) -> Redis:
+    """Return a client that neither waits for long nor tries again by itself.
+
+    It connects later.
+    """
+    client = Redis.from_url(
+        url,
+        socket_timeout=_PATIENCE,
+        socket_connect_timeout=_PATIENCE,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+        decode_responses=False,
+        **tls_options(url),
+    )
+    # whatever the URL says
+    client.connection_pool.connection_kwargs["decode_responses"] = False
+    return client

@@ -1,4 +1,4 @@
-"""A thread for calls that block: to a store's server, or a job's."""
+"""A thread for calls that block: to the server of a job."""
 
 from __future__ import annotations
 

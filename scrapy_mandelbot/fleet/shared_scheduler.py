@@ -53,6 +53,8 @@ class SharedJobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
+        # What one worker reads is for all of them.
+        Crawl.of(self._crawler).load.has_more = lambda: True
         worker = self._worker
         worker.storage.on_drop = self._dropped
         soon = self._worker.save_soon
@@ -77,7 +79,7 @@ class SharedJobScheduler(StoredScheduler):
             self._worker.wants_more()
         else:
             site = self._throttle.flight_of(request).site
-            site.tally.taken += 1  # until then another worker may get it
+            site.tally.accept()  # until then another worker may get it
             self._worker.handed_out(is_plain=site.is_plain)
         return request
 
@@ -85,7 +87,8 @@ class SharedJobScheduler(StoredScheduler):
         """Store a new request on Redis; take back one that was handed out."""
         if request in self._unacked or request in self._throttle.in_flight.coming_back:
             self._queue.push(request)
-            self._throttle.sites.of_request(request).tally.taken -= 1  # as in take()
+            # As a worker accepts a request when it is handed out: see `take`.
+            self._throttle.sites.of_request(request).tally.return_to_queue()
         elif not self._worker.storage.push_new(self._line_of(request), request):
             self._queue.load(self._line_of(request))
             self._count("enqueued", self._unacked.get(request))
@@ -93,7 +96,7 @@ class SharedJobScheduler(StoredScheduler):
 
     def _dropped(self, request: Request) -> None:
         """Count a request that the queue drops as taken: it is counted as dropped."""
-        self._throttle.sites.of_request(request).tally.taken += 1
+        self._throttle.sites.of_request(request).tally.accept()
 
     def _spider_opened(self) -> None:
         # before what counts requests as sent

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from scrapy_mandelbot.politeness.tally import End
 
 if TYPE_CHECKING:
-    from mandelbot.answers import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
 
 
 class Purpose(Enum):
@@ -134,8 +134,11 @@ class Flight(Generic[_SiteT]):
         )
         if not self.reservations:
             self.site.reserving -= {self}
-        # All of them, also after one that lets others go.
-        return sum(one.release(self, now) for one in released) > 0
+        others_may_go = False
+        for one in released:  # all of them, also after one that lets others go
+            if one.release(self, now):
+                others_may_go = True
+        return others_may_go
 
     def scouted(self, now: float) -> bool:
         """Note that it has its site's rules, or goes without.

@@ -22,8 +22,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mandelbot import RobotsTxt
-    from mandelbot.robotstxt import Agent, RequestRate, TimeWindow
+    from mandelbot import Agent, RequestRate, RobotsTxt, TimeWindow
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
 _MINUTES = 1_440  # of a day
@@ -201,12 +200,12 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from mandelbot.robotstxt import TIME_READERS  # noqa: PLC0415 -- where paced
+    from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- where paced
 
     return sorted(
         number
         for field, read in TIME_READERS.items()
-        for number, value in robots.group_lines(field, agent)
+        for number, value in robots.decider(agent).values(field)
         if (read(value) is not None) is are_readable
     )
 

@@ -79,6 +79,8 @@ class PauseEffect(Enum):
     SECTION = "section"
     """The pause of a section began, is longer, or is over: its pages alone are refused.
     """
+    DOUBTED = "doubted"
+    """Several pages failed: it is asked whether the site is out. Nothing is paused."""
 
 
 class Fact(Enum):

@@ -47,13 +47,22 @@ def looked_through(site: Site) -> int:
 def may_ask_again(site: Site) -> bool:
     """Return whether a good page may be requested again, as a health check.
 
-    Not where a limit counts it.
+    Not where a limit counts it, unless a probe failed that no limit explains.
     """
-    rate_control = site.pause.rate_control
-    counts = rate_control is not None and rate_control.counts
-    if counts or site.pause.final_attempts:
+    pause = site.pause
+    if pause.final_attempts or not site.well_url:
         return False
-    return bool(site.well_url)
+    if not _is_counted(pause):
+        return True
+    rates = pause.rate_control
+    if rates is None or not pause.failed_probes:
+        return False
+    return not rates.may_be_full_after(pause.until - pause.since)
+
+
+def _is_counted(pause: Pause) -> bool:
+    """Return whether the site has a limit, by which it counts requests."""
+    return pause.rate_control is not None and pause.rate_control.counts
 
 
 def pauses_of(site: Site) -> Iterator[Pause]:
@@ -89,7 +98,8 @@ def refused_least(
     is_slow = rate_control is not None and rate_control.mode is Mode.SLOW
 
     def rank(number: int) -> tuple[int, int]:
-        one = site.faults.urls.get(fingerprint_of(requests[number]))
+        fingerprint = fingerprint_of(requests[number])
+        one = site.faults.urls.get(fingerprint) or site.failures.pages.get(fingerprint)
         if one is None:
             return 0, -1
         if is_slow:
@@ -113,7 +123,8 @@ def choose_probe(
     faults = site.faults
     if not site.has_refused:
         return 0
-    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):
+    is_no_chance = pause.failed_probes == MOST_BY_CHANCE
+    if is_no_chance and not _is_counted(pause) and may_ask_again(site):
         return None
     first = int(len(requests) * (_GOLDEN * (pause.backoff.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
@@ -121,7 +132,7 @@ def choose_probe(
         request = requests[number]
         if request.method not in SAFE_METHODS or faults.is_suspect(request, well):
             continue
-        if not faults.times(fingerprint_of(request)):
+        if not site.times(fingerprint_of(request)):
             return number
     return None
 
@@ -139,6 +150,9 @@ def look_for_probe(
     Then no request is the probe.
     """
     taken: list[Any] = []
+    # What failed may be the pages: one that was well says more than one of the queue.
+    if site.failures.doubted and check(site):
+        return None, taken
     while len(taken) < MOST_LOOKED_THROUGH:
         some = take(most)
         if not some:

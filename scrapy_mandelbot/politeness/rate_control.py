@@ -236,6 +236,15 @@ class RateControl:
         """Whether the site counts requests: none is repeated to learn something."""
         return self.mode in {Mode.LIMIT, Mode.SLOW}
 
+    def may_be_full_after(self, seconds: float) -> bool:
+        """Return whether a limit explains a refusal after such a silence.
+
+        Its bucket is empty again after a while: then it was the page.
+        """
+        if self.mode is Mode.LIMIT:
+            return self._limit * seconds <= self._burst + 1.0
+        return self.mode is Mode.SLOW
+
     @property
     def least_pause(self) -> float:
         """The seconds of its pauses, at least."""

@@ -13,10 +13,9 @@ crawl delay       ``pacer``: ``Pace``                 at the next turn
 quota             ``pacer``: ``Quota``                as a request ends, or a reset
 budget            ``SiteWithBudget.budget``           as a request ends without a
                                                       page, or in another run
-lease             ``Leases``, of the throttle         when this crawl has the lease
 ================  ==================================  ==============================
 
-``Site.decide`` is the one decision over all of them but the lease.
+``Site.decide`` is the one decision over all of them.
 
 Where others wait for the end of one request, that request holds a ``Reservation`` with
 a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay), ``QUOTA`` or
@@ -26,9 +25,9 @@ which releases each reservation once. ``Throttle.scouted`` settles ``RULES`` ear
 the scout continues with its own page. If a release lets others go, ``Throttle.update``
 wakes them.
 
-``pause`` and ``faults`` are shared empty objects until the first refusal, and are never
-written to. Every method that changes a site ends in ``recheck()``, which alone sets
-``is_plain``: nothing holds requests back.
+``pause``, ``faults`` and ``failures`` are shared empty objects until the first refusal
+or failure, and are never written to. Every method that changes a site ends in
+``recheck()``, which alone sets ``is_plain``: nothing holds requests back.
 """
 
 from __future__ import annotations
@@ -40,6 +39,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
+from scrapy_mandelbot.politeness.connection_ceiling import (
+    HOLDS_NO_PLACE_AFTER,
+    ConnectionCeiling,
+)
+from scrapy_mandelbot.politeness.failures import MOST_FORGIVEN, Failures
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
@@ -50,11 +54,11 @@ from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.budget import Budget
+    from scrapy_mandelbot.politeness.failures import FailedPage
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
-_MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 # each new one takes 216 bytes, a crawl holds many sites
 _NONE: frozenset[Any] = frozenset()
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -77,9 +81,10 @@ class Site:
         "_held_since",
         "_policy",
         "_recent",
-        "_unanswered",
+        "ceiling",
         "concurrency",
         "dead_until",
+        "failures",
         "faults",
         "has_answered",
         "has_refused",
@@ -131,6 +136,10 @@ class Site:
         """Its suspect sections and pages; shared by all sites until
         :meth:`_own_faults`.
         """
+        self.failures = Failures.NONE
+        """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
+        self.ceiling = ConnectionCeiling.NONE
+        """How many connections it accepts; shared by all sites that lose none."""
         self.concurrency = ConcurrencyLimit.NONE
         """How many requests it bears at once; shared by all sites of few answers."""
         self.has_answered = False
@@ -139,7 +148,6 @@ class Site:
         """Whether any request was refused lately: what it answers is looked at."""
         self._recent: deque[float] | None = None
         self._good_at = -1
-        self._unanswered: set[bytes] | None = None
         self._bot_blocks: BotBlockDetector | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
@@ -259,7 +267,7 @@ class Site:
             if section.is_over():
                 return True
             final_attempts = final_attempts or section.pause.final_attempts
-        return final_attempts > 0 and self.faults.times(fingerprint) > 1
+        return final_attempts > 0 and self.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -370,26 +378,46 @@ class Site:
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)
-        self._unanswered = None
         if not self.has_refused:
             return None
         self._note_served(flight, now)
+        self._note_well(flight, fingerprint)
         ended = self.faults.answered(flight, fingerprint, now)
+        suspects = self._put_suspects_aside(now)
+        effect = self.pause.answered(flight, now)
+        if effect is None and (ended or suspects):
+            effect = PauseEffect.SECTION
+        if self._is_well_for_long(now):
+            self.pause = Pause.NONE
+            self.faults = Faults.NONE
+            self.failures = Failures.NONE
+            self.ceiling = ConnectionCeiling.NONE
+            self.has_refused = False
+        self.recheck()
+        return effect
+
+    def _note_well(self, flight: Flight[Any], fingerprint: bytes) -> None:
+        """Note a good answer, which says whose the failures before it are."""
+        if self.failures is not Failures.NONE:
+            self.failures.answered(fingerprint, flight.tick)
+        if self.ceiling is not ConnectionCeiling.NONE:
+            self.ceiling.answered(self.ticks)
+
+    def _put_suspects_aside(self, now: float) -> list[Section]:
+        """Set the sections aside that alone are refused, and return them."""
         suspects = self.faults.suspects(self.pause.share)
         rate_control = self.pause.rate_control
         for section in suspects:
             if rate_control is not None:
                 rate_control.disregard(section.refused.values())
             self.faults.put_aside(section, Refusal(now, "its pages alone are refused"))
-        effect = self.pause.answered(flight, now)
-        if effect is None and (ended or suspects):
-            effect = PauseEffect.SECTION
-        if self.pause.is_faded(now) and not self.faults.aside:  # well for long
-            self.pause = Pause.NONE
-            self.faults = Faults.NONE
-            self.has_refused = False
-        self.recheck()
-        return effect
+        return suspects
+
+    def _is_well_for_long(self, now: float) -> bool:
+        """Return whether nothing is lost if its refusals and failures are forgotten."""
+        if self.faults.aside or not self.pause.is_faded(now) or self.ceiling.most < inf:
+            return False
+        return self.failures.is_faded(now)
 
     def refused(
         self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
@@ -418,6 +446,8 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
+        if has_begun and self.failures is not Failures.NONE:
+            self.failures.site_is_out()
         if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
@@ -481,25 +511,101 @@ class Site:
             return False
         return section.pause.final_attempts > 0
 
-    def is_silent(
-        self, flight: Flight[Any], fingerprint: bytes, now: float, *, is_certain: bool
-    ) -> bool:
-        """Return whether a request without an answer means that the site is down.
+    def failed(
+        self,
+        flight: Flight[Any],
+        fingerprint: bytes,
+        refusal: Refusal,
+        *,
+        is_check: bool = False,
+        lost_at: int = 0,
+    ) -> tuple[bool, PauseEffect | None]:
+        """Note a failure, which may be the page's or the site's: see `failures.py`.
 
-        Not one that never answered in this run, and not for a single URL: such requests
-        are RetryMiddleware's, as always.
-
-        `is_certain`: whether no server listens there, so that one request is proof
-        enough.
+        `is_check`: of a page that was answered well before. `lost_at`: how many were in
+        flight, this one included, when its new connection was lost; 0: it was not.
+        Returns whether the request is sent again without a retry being counted, and the
+        effect on the pause.
         """
-        if self.held_until > now or self._is_shut_for(flight):
+        is_shut = self.held_until > refusal.now or self._is_shut_for(flight)
+        if not (self.has_answered or is_shut):
+            return False, None  # nothing is known of the site
+        if is_check or self._is_a_probe(flight):
+            return True, self._probe_failed(flight, fingerprint, refusal)
+        page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
+        if page.times <= MOST_FORGIVEN:
+            if is_shut or flight.sent_at < self.pause.opened_at:
+                return True, None
+            if lost_at and self._is_above_ceiling(flight, page, fingerprint, lost_at):
+                return True, None
+        page.spent += 1
+        if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
+            return False, None
+        return False, PauseEffect.DOUBTED
+
+    def _is_above_ceiling(
+        self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
+    ) -> bool:
+        """Note a lost connection; return whether the site accepts no more at once."""
+        if self.ceiling is ConnectionCeiling.NONE:
+            self.ceiling = ConnectionCeiling()
+        if self.ceiling.most == inf and page.times > 1:
+            return False  # it may fail by itself
+        return self.ceiling.lost(fingerprint, at_once, flight.tick, self.ticks)
+
+    def _is_a_probe(self, flight: Flight[Any]) -> bool:
+        """Return whether a request is the probe of the site or of a section."""
+        if self.pause.probe is flight:
             return True
-        if not self.has_answered:
-            return False
-        self._unanswered = self._unanswered or set()
-        if len(self._unanswered) < _MOST_UNANSWERED:
-            self._unanswered.add(fingerprint)
-        return is_certain or len(self._unanswered) > 1
+        section = self.faults.of(flight.request)
+        return section is not None and section.is_probed_by(flight)
+
+    def _probe_failed(
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
+    ) -> PauseEffect | None:
+        """Note that a probe failed, or a check: a page that was well."""
+        if self.pause.probe is not flight:
+            if self._is_a_probe(flight):
+                return self.refused(flight, fingerprint, refusal)
+            is_unanswered = not refusal.is_outage
+            if not self.pause.is_passable or (
+                is_unanswered and self.ceiling.most < inf
+            ):
+                return None  # it is out, or the check was one connection too many
+            if self._own_failures().check_failed():
+                return self.is_out(flight, refusal)
+            return None
+        is_final = self.pause.final_attempts > 0
+        effect = self.is_out(flight, refusal)
+        if is_final:
+            failures = self._own_failures()
+            page = failures.failed(fingerprint, flight.tick, refusal.now)
+            page.times += 1  # it is not sent again
+        return effect
+
+    def is_out(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
+        """Note that the site is out: a page failed that was well, or none can be asked.
+
+        Returns the effect on its pause.
+        """
+        recent = self._recent or ()
+        pause = self._own_pause()
+        effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
+        if effect is PauseEffect.PAUSED:
+            self._own_failures().site_is_out()
+            if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+                self._note_refused(flight, begins_pause=True)
+        self.recheck()
+        return effect
+
+    def times(self, fingerprint: bytes) -> int:
+        """Return how often a page was refused or failed since its last good answer."""
+        return self.faults.times(fingerprint) + self.failures.times(fingerprint)
+
+    def forget(self, fingerprint: bytes) -> None:
+        """Forget how often a page was refused, or failed: it is tried no more."""
+        self.faults.forget(fingerprint)
+        self.failures.forget(fingerprint)
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
         """Return when a refused request may be sent again, and whether it is alone.
@@ -508,8 +614,12 @@ class Site:
         alone is refused has a time of its own; one that was refused with its site lets
         others go first, for as long as a first pause takes.
         """
+        if self.pause.is_given_up:
+            return 0.0, False
         url = self.faults.urls.get(fingerprint)
-        if url is None or self.pause.is_given_up:
+        if url is None:
+            if fingerprint in self.failures.pages:
+                return self.pause.others_go_until, False
             return 0.0, False
         if url.is_alone:
             return url.may_go_at, True
@@ -573,6 +683,7 @@ class Site:
         self.dead_until = inf
         self.pause.reset()
         self.faults = Faults.NONE
+        self.failures = Failures.NONE
         self.has_refused = False
         self.recheck()
 
@@ -583,6 +694,12 @@ class Site:
         return is_news
 
     # What it is made of.
+
+    def counts_since(self, now: float) -> float:
+        """Return since when a request is in flight that hangs, and is not counted."""
+        meta = self.well_way[1] or {}
+        usual: float = meta.get("download_latency", 0.0)
+        return now - max(HOLDS_NO_PLACE_AFTER, 3.0 * usual)
 
     @property
     def well_at(self) -> float:
@@ -632,6 +749,12 @@ class Site:
             self.faults.good_at = self._good_at
             self.has_refused = True
         return self.faults
+
+    def _own_failures(self) -> Failures:
+        if self.failures is Failures.NONE:
+            self._own_faults()  # its answers are looked at
+            self.failures = Failures(len(self._recent or ()), self._good_at)
+        return self.failures
 
     def recheck(self) -> None:
         """Decide anew whether anything holds its requests back: a part has changed."""

@@ -7,7 +7,15 @@ settled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy_mandelbot.fields import Column, Fold, add_fields, computed, field, recorded
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.fields import Field
 
 
 class End(Enum):
@@ -37,32 +45,50 @@ class End(Enum):
         return str(self.value)
 
 
+@recorded
 class Tally:
-    """How many requests to a site were accepted, and how they ended."""
+    """How many requests to a site were accepted, and how they ended.
 
-    __slots__ = ("cached", "ends", "others", "pages", "taken")
+    Class attributes hold the initial values, so a quiet site takes little memory.
+    """
 
+    FIELDS: ClassVar[Mapping[str, Field]] = {}
+    """What is known of each field, by its name, in the order of the JSON."""
     LOST = frozenset(
         {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
     )
     """Ends of requests that failed though a patient visitor could have had their pages.
     """
 
-    def __init__(self) -> None:
-        self.taken = 0
-        """Requests that entered the queue, or passed the middlewares without it."""
-        self.pages = 0
-        """Answers of 2xx. They are counted for each page: a number is faster than a
-        table.
-        """
-        self.others = 0
-        """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
-        self.cached = 0
-        """Answers of the HTTP cache, and copies of robots.txt."""
-        self.ends: dict[End, int] = {}
-        """All other ends."""
+    taken = field(0, "requests", Fold.SUM, json="taken_in")
+    """Requests that entered the queue, or passed the middlewares without it."""
+    pages = field(
+        0,
+        "answers",
+        Fold.SUM,
+        json="pages",
+        column=Column("PAGES", 10, shows_zero=True),
+        page=[Column("Pages", 10)],
+    )
+    """Answers of 2xx. They are counted for each page: a number is faster than a table.
+    """
+    others = field(0, "answers", Fold.SUM, json="others")
+    """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
+    cached = field(0, "answers", Fold.SUM)
+    """Answers of the HTTP cache, and copies of robots.txt."""
+    ends: Mapping[End, int] = field(
+        MappingProxyType({}), "requests", Fold.BY_KEY, key=End
+    )
+    """All other ends."""
 
     @property
+    @computed(
+        "requests",
+        json="lost",
+        after="taken_in",
+        column=Column("LOST", 20),
+        page=[Column("Lost", 20)],
+    )
     def lost(self) -> int:
         """How many requests failed whose pages a patient visitor could have had."""
         return sum(count for end, count in self.ends.items() if end in self.LOST)
@@ -72,15 +98,24 @@ class Tally:
         """How many requests have ended."""
         return sum(self.by_end().values())
 
+    @computed("requests", json="ends", after="lost")
     def by_end(self) -> dict[End, int]:
         """Return how many requests ended in each way, in the order of the ways."""
         counts = {End.PAGE: self.pages, End.OTHER: self.others, End.CACHED: self.cached}
         counts |= self.ends
         return {end: counts[end] for end in End if counts.get(end)}
 
+    def accept(self) -> None:
+        """Count a request that enters the queue, or passes the middlewares without."""
+        self.taken += 1
+
+    def return_to_queue(self) -> None:
+        """Count a request no more that returns to its queue, which accepts it anew."""
+        self.taken -= 1
+
     def count(self, end: End, requests: int = 1) -> None:
         """Count requests that end so; less than 0: that do not, after all."""
-        self.ends[end] = self.ends.get(end, 0) + requests
+        self.ends = {**self.ends, end: self.ends.get(end, 0) + requests}
 
     def count_answer(self, status: int, *, is_cached: bool) -> None:
         """Count an answer that is handed on."""
@@ -91,14 +126,7 @@ class Tally:
         else:
             self.others += 1
 
-    def add(self, other: Tally) -> None:
-        """Add the counts of another tally."""
-        self.taken += other.taken
-        self.pages += other.pages
-        self.others += other.others
-        self.cached += other.cached
-        for end, requests in other.ends.items():
-            self.count(end, requests)
+    add = add_fields
 
     def left(self, now: float) -> None:
         """Note that a request leaves for a site with a pace, or ends without one."""

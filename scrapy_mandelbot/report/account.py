@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from mandelbot import Failure
-from mandelbot.answers import failure_of
+from mandelbot.answers.failures import failure_of
 from mandelbot.formatting import counted, shown, without_credentials
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
@@ -334,7 +334,7 @@ class Account:
 
     def _request_dropped(self, request: Request) -> None:
         tally = self._crawl.throttle.sites.of_request(request).tally
-        tally.taken += 1
+        tally.accept()
         tally.count(End.SEEN)
 
     def _spider_closed(self, reason: str) -> None:

@@ -7,8 +7,9 @@ seconds.
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -21,14 +22,16 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.fields import Fold
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.lost_requests import LostFile
 from scrapy_mandelbot.report.previous_crawl import PreviousCrawl, previous_path
+from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.samples import Timeline
+from scrapy_mandelbot.report.samples import LoadRecord, Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
 from scrapy_mandelbot.time_text import iso_time
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
-    from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
     from scrapy_mandelbot.report.site_record import SiteRecord
 
 EVERY = 45.0
@@ -320,102 +322,70 @@ def _most_forbidden(rule: Mapping[str, Any]) -> tuple[int, str]:
 
 def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
     now = header.ended
-    return {
+    data: dict[str, Any] = {
         "site": shown(one.site),
         "sites": one.sites,
         "state": one.state(),
-        "taken_in": one.taken,
-        "lost": one.lost,
-        "ends": [
-            {"name": str(end), "count": count} for end, count in one.by_end().items()
-        ],
-        "pages": one.pages,
-        "others": one.others,
-        "forbidden": one.forbidden,
-        "failures": one.failures,
-        "refused": one.refused,
-        "refusals": _counts(one.refusals),
-        "pauses": one.pauses_seen,
-        "resumed": one.pauses_ended,
-        "paused_for": _rounded(one.paused_for(now)),
-        "turns": one.turns,
-        "turn_waits": _rounded(one.turn_waits),
-        "pace": one.pace and {**_fields(one.pace), "came_every": one.came_every()},
-        "limit": _rounded(one.limit),
-        "concurrency": _plain(one.concurrency),
-        "gaps": _plain(one.gaps, ("count", "least", "median")),
-        "retry_after": _plain(
-            one.retry_after, ("asked", "longest", "kept", "broken", "soonest")
-        ),
-        "in_flight": _in_flight(one),
-        "answers": _answers(one),
-        "robots": _counts(one.robots_seen),
-        "robots_answers": [
-            {**_fields(answer), "at": iso_time(answer.at)} for answer in one.robots
-        ],
-        "pause_list": _pauses(one, now),
-        "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
-        "sitemaps": _plain(one.sitemaps),
-        "tags": _plain(one.tags),
-        "usage": _usage(one.usage),
-        "timeline": None if one.timeline is None else _times(one.timeline),
     }
-
-
-def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
-    return [
-        {
-            **_fields(pause),
-            "where": shown(pause.where),
-            "since": iso_time(pause.since),
-            "until": iso_time(pause.until),
-            "ended": iso_time(pause.ended),
-            "seconds": _rounded(pause.seconds(now)),
-        }
-        for pause in one.pauses
+    for about in one.FIELDS.values():
+        if about.json:
+            value = about.of(one, now)
+            is_count = about.fold is Fold.BY_KEY
+            data[about.json] = _counts(value) if is_count else _value(value)
+    data["ends"] = [
+        {"name": str(end), "count": count} for end, count in one.by_end().items()
     ]
+    if one.pace is not None:
+        data["pace"]["came_every"] = one.came_every()
+    for pause, its in zip(one.pauses, data["pause_list"], strict=True):
+        its["seconds"] = _rounded(pause.seconds(now))
+    return data
 
 
-def _in_flight(one: SiteRecord) -> dict[str, Any] | None:
-    by_load = one.by_load
-    if by_load is None:
-        return None
+def _value(value: Any) -> Any:
+    """Return a value of a site's record as data."""
+    convert = _BY_CLASS.get(type(value))
+    if convert is not None:
+        return convert(value)
+    if dataclasses.is_dataclass(value):
+        return _part(value)
+    return value
+
+
+def _part(record: Any) -> dict[str, Any]:
+    data = {}
+    for one in dataclasses.fields(record):
+        if one.metadata.get("is_shown", True):
+            convert = _BY_ANNOTATION.get(str(one.type), _value)
+            data[one.name] = convert(getattr(record, one.name))
+    return data
+
+
+def _values(values: Iterable[Any]) -> list[Any]:
+    return [_value(value) for value in values]
+
+
+def _named_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(value) for name, value in values.items()}
+
+
+def _gaps(sketch: QuantileSketch) -> dict[str, Any]:
     return {
-        "most": by_load.most,
-        "times": [
-            {
-                "least": group.least,
-                "most": group.most,
-                "answers": group.answers,
-                "time": _rounded(group.time),
-                "refused": group.refused,
-            }
-            for group in by_load
-        ],
+        "count": sketch.count,
+        "least": _rounded(sketch.least),
+        "median": _rounded(sketch.median),
     }
 
 
-def _answers(one: SiteRecord) -> dict[str, Any]:
-    buckets = [bucket for _, bucket in one.timeline or ()]
-    return {
-        "first": one.first_seen,
-        "first_errors": one.first_errors,
-        "first_time": _quantile(one.first_timed, 0.5),
-        "all": sum(bucket.answers for bucket in buckets),
-        "errors": sum(bucket.errors for bucket in buckets),
-        "time": _quantile(one.timed, 0.5),
-        "slow_time": _quantile(one.timed, 0.95),
-    }
-
-
-def _quantile(sketch: QuantileSketch | None, share: float) -> float | None:
-    return None if sketch is None else _rounded(sketch.quantile(share))
+def _by_load(record: LoadRecord) -> dict[str, Any]:
+    groups = [_named_values(group._asdict()) for group in record]
+    return {"most": record.most, "times": groups}
 
 
 def _times(timeline: Timeline) -> dict[str, Any]:
     buckets = []
     for at, bucket in timeline:
-        data = {"at": _rounded(at - timeline.began), **_fields(bucket, bucket._fields)}
+        data = {"at": _rounded(at - timeline.began), **_named_values(bucket._asdict())}
         timed = data.pop("timed")
         data["first_byte"] = _rounded(bucket.first_byte / timed) if timed else None
         data["rate"] = data["rate"] or None
@@ -443,27 +413,29 @@ def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"name": shown(name), "count": count} for name, count in ordered]
 
 
-def _usage(usage: Any) -> dict[str, Any] | None:
-    plain = _plain(usage)
-    return plain and {**plain, "statements": _counts(plain["statements"])}
-
-
-def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
-    return None if record is None else _fields(record, names)
-
-
-def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
-    values = {}
-    for name in names or type(record).__slots__:
-        value = getattr(record, name)
-        values[name] = _rounded(value) if isinstance(value, float) else value
-    return values
-
-
 def _rounded(value: float | None) -> float | None:
     if value is None or not isfinite(value):
         return None
     return round(value, 3)
+
+
+_BY_CLASS: Mapping[type, Callable[[Any], Any]] = {
+    float: _rounded,
+    list: _values,
+    tuple: _values,
+    dict: _named_values,
+    QuantileSketch: _gaps,
+    LoadRecord: _by_load,
+    Timeline: _times,
+}
+"""What a value becomes in the JSON, by its class; a part becomes its fields."""
+_BY_ANNOTATION: Mapping[str, Callable[[Any], Any]] = {
+    "Name": shown,
+    "Time": iso_time,
+    "Time | None": iso_time,
+    "dict[str, int]": _counts,
+}
+"""What a field of a part becomes in the JSON, by its annotation, if not its value."""
 
 
 def put(path: Path, report: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ class Instruments:
                 one.description,
                 _OF_SITE,
                 buckets=BUCKETS,
-                registry=registry,
+                registry=None,
             )
             for one in METRICS
             if one.kind == "histogram"
@@ -86,9 +86,13 @@ class Instruments:
 
     def note(self, name: str, spider: str, labels: Labels, seconds: float) -> None:
         """Add a value to a histogram."""
-        known = {"spider": spider, **_plain(labels)}
-        values = [str(known.get(one, "")) for one in _OF_SITE]
-        self._histograms[name].labels(*values).observe(seconds)
+        series = self._histograms[name].labels(  # called for each page
+            spider,
+            labels.get("server.address", ""),
+            labels.get("server.port", ""),
+            labels.get("url.scheme", ""),
+        )
+        series.observe(seconds)
 
     def add(self, crawl: MeasuredCrawl) -> None:
         """Export the measurements of a crawl.
@@ -132,6 +136,7 @@ class Instruments:
 
         for metric in METRICS:
             if metric.kind == "histogram":
+                yield from _without_begin(self._histograms[metric.name])
                 continue
             name = _name(metric)
             family: Any = GaugeMetricFamily(name, metric.description)
@@ -155,6 +160,15 @@ class Instruments:
 
 _OF_SITE = ("spider", "server_address", "server_port", "url_scheme")
 """Labels of a histogram; those that a site does not have are empty."""
+
+
+def _without_begin(histogram: Any) -> Iterator[Any]:
+    """Yield the metric without the time at which each of its series began."""
+    for family in histogram.collect():
+        family.samples = [
+            one for one in family.samples if not one.name.endswith("_created")
+        ]
+        yield family
 
 
 def _name(metric: Metric) -> str:

@@ -12,23 +12,13 @@ from scrapy_mandelbot.report import worker_report
 from scrapy_mandelbot.report.account import ends_text, result_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
-from scrapy_mandelbot.report.site_record import (
-    MOST_PAUSES,
-    MOST_ROBOTS,
-    MOST_RULES,
-    is_pause,
-)
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.time_text import duration, iso_time, without_zone
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.tally import End, Tally
-    from scrapy_mandelbot.report.samples import PauseRecord
-    from scrapy_mandelbot.report.site_record import SiteRecord
     from scrapy_mandelbot.report.worker_report import WorkerReport
 
-_PASSED_ON = frozenset({"overheard", "previous run"})
-"""Kinds of pauses that a site's next owner takes over from the last one."""
 _HEAD = ("WORKER", "PAGES", "LOST", "FROM (UTC)", "TO (UTC)", "")
 
 
@@ -110,77 +100,10 @@ def _added_up(workers: Sequence[WorkerReport]) -> CrawlRecord:
     record = CrawlRecord(began, lambda _: False)
     for worker in workers:
         for site in worker.sites:
-            _add(record.of(site.site, site.since), site, worker.ended)
+            record.of(site.site, site.since).join(site)
         if worker.rest.sites:
             record.rest.fold(worker.rest, worker.ended)
     return record
-
-
-def _add(one: SiteRecord, other: SiteRecord, now: float) -> None:
-    """Add the record of a worker to that of the job, samples too."""
-    in_pauses = one.in_pauses + other.in_pauses  # without those that are open
-    one.fold(other, now)
-    one.in_pauses = in_pauses
-    one.sites = 1
-    one.has_robots = one.has_robots or other.has_robots
-    reached = one.has_reached_budget or other.has_reached_budget
-    one.has_reached_budget = reached
-    one.pace = other.pace or one.pace
-    one.concurrency = other.concurrency or one.concurrency
-    one.limit = other.limit if one.limit is None else one.limit
-    pauses = sorted([*one.pauses, *other.pauses], key=attrgetter("since"))
-    one.pauses_seen -= _joined(pauses)
-    one.pauses = _most(pauses, MOST_PAUSES)
-    robots = sorted([*one.robots, *other.robots], key=attrgetter("at"))
-    one.robots = _most(robots, MOST_ROBOTS)
-    _add_rules(one, other)
-    if one.sitemaps is not None and other.sitemaps is not None:
-        urls = [*one.sitemaps.urls, *other.sitemaps.urls]
-        one.sitemaps.urls = list(dict.fromkeys(urls))
-
-
-def _joined(pauses: list[PauseRecord]) -> int:
-    """Join pauses that a site's next owner took over; return how many there were.
-
-    `pauses`: in the order of their begin.
-    """
-    joined = 0
-    open_ones: dict[str, PauseRecord] = {}
-    for pause in list(pauses):
-        before = open_ones.get(pause.where)
-        if before is not None and pause.kind in _PASSED_ON:
-            before.until = pause.until
-            before.ended = pause.ended
-            before.failed_probes = max(before.failed_probes, pause.failed_probes)
-            before.is_given_up = pause.is_given_up
-            pauses.remove(pause)
-            joined += is_pause(pause.kind)
-            pause = before  # noqa: PLW2901 -- it goes on in the other's place
-        elif before is not None:  # its end is not known
-            before.ended = pause.since
-        if pause.ended is None:
-            open_ones[pause.where] = pause
-        else:
-            open_ones.pop(pause.where, None)
-    return joined
-
-
-def _most(samples: list[Any], most: int) -> list[Any]:
-    """Return at most so many samples, without those in the middle."""
-    if len(samples) <= most:
-        return samples
-    half = most // 2
-    return [*samples[:half], *samples[half - most :]]
-
-
-def _add_rules(one: SiteRecord, other: SiteRecord) -> None:
-    rules = {(rule.line, rule.text, rule.agent): rule for rule in one.rules}
-    for rule in other.rules:
-        mine = rules.setdefault((rule.line, rule.text, rule.agent), rule)
-        if mine is not rule:
-            mine.count += rule.count
-    ordered = sorted(rules.values(), key=attrgetter("count"), reverse=True)
-    one.rules = ordered[:MOST_RULES]
 
 
 def _verdict(total: Tally, seconds: float, left: int, job: JobState) -> str:

@@ -16,7 +16,7 @@ from math import isfinite
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.cli import RewrittenLine
+from mandelbot.cli.output import RewrittenLine
 from mandelbot.formatting import counted
 from scrapy.exceptions import NotConfigured
 

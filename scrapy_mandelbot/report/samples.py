@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from math import inf
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from scrapy_mandelbot.fields import Fold, part
+
+Time: TypeAlias = float
+"""Seconds since the epoch; a report has them in ISO 8601."""
+Name: TypeAlias = str
+"""Text that is escaped and shortened only for a report."""
+
+Sample = TypeVar("Sample")
 
 MOST_BUCKETS = 60
 """Buckets of a timeline; beyond that, pairs are merged."""
@@ -38,6 +49,15 @@ class Bucket(NamedTuple):
     """Requests a second that a recovery allowed last; 0: there was none."""
 
 
+MOST_PAUSES = 40
+"""Pauses of a site; beyond that, those in the middle are dropped."""
+MOST_ROBOTS = 20
+MOST_RULES = 20
+"""Rules of a site: those that forbade most."""
+_PASSED_ON = frozenset({"overheard", "previous run"})
+"""Kinds of pauses that a site's next owner takes over from the last one."""
+_UNDER_WAY = 1.0  # seconds at most from the last check to the wire
+_PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
@@ -162,18 +182,18 @@ class LoadGroup(NamedTuple):
 class PauseRecord:
     """A pause of a site or section."""
 
-    where: str
+    where: Name
     """The site, with the path of a section."""
     kind: str
     """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``;
     and two that are no pause of the site: ``visit time``, ``section``.
     """
-    since: float
-    until: float
+    since: Time
+    until: Time
     """The last known end; ``inf``: until it is ended manually."""
     reason: str
     failed_probes: int = 0
-    ended: float | None = None
+    ended: Time | None = None
     """When it did end; None: it has not."""
     is_given_up: bool = False
 
@@ -187,7 +207,7 @@ class PauseRecord:
 class RobotsRecord:
     """An answer to /robots.txt."""
 
-    at: float
+    at: Time
     case: str
     """``Outcome.case``, such as ``rules``, ``allow_all``, ``unavailable``; or
     ``from_cache``.
@@ -236,47 +256,133 @@ class ConcurrencyRecord:
 
 
 @dataclass(slots=True)
+class RetryAfterRecord:
+    """Waits that a site requested by ``Retry-After`` and the like."""
+
+    asked: int = part(0, "answers", Fold.SUM)
+    longest: float = part(0.0, "s", Fold.MOST)
+    kept: int = part(0, "requests", Fold.SUM)
+    """Waits that the next request observed."""
+    broken: int = part(0, "requests", Fold.SUM)
+    """Waits that it did not observe. Both counts need recorded requests."""
+    under_way: int = part(0, "requests", Fold.SUM, is_shown=False)
+    """Requests sent within a second of the answer: they were on their way."""
+    soonest: float = part(inf, "s", Fold.LEAST)
+    """Least seconds from the requested time to the next request; negative: it came too
+    soon.
+    """
+    asked_at: Time = part(-inf, is_shown=False)
+    """When the site last answered so."""
+    until: Time | None = part(None, is_shown=False)
+    """The last requested time, until something is sent."""
+
+    def sent(self, now: float) -> None:
+        """Judge the next request by the requested time, if there is one."""
+        if self.until is None:
+            return
+        late = now - self.until
+        is_early = late < -_PUNCTUAL
+        if is_early and now < self.asked_at + _UNDER_WAY:
+            self.under_way += 1
+            return
+        self.soonest = min(self.soonest, late)
+        self.until = None
+        if is_early:
+            self.broken += 1
+        else:
+            self.kept += 1
+
+
+@dataclass(slots=True)
 class SitemapsRecord:
     """A site's sitemaps."""
 
-    cited: int = 0
-    urls: list[str] = field(default_factory=list)
+    cited: int = part(0, "sitemaps", Fold.SUM)
+    urls: list[str] = part(list, fold=Fold.SAMPLE)
     """The first of them."""
-    read: int = 0
-    failed: int = 0
-    entries: int = 0
+    read: int = part(0, "sitemaps", Fold.SUM)
+    failed: int = part(0, "sitemaps", Fold.SUM)
+    entries: int = part(0, "entries", Fold.SUM)
 
 
 @dataclass(slots=True)
 class TagsRecord:
     """Pages with robot tags."""
 
-    pages: int = 0
-    noindex: int = 0
-    nofollow: int = 0
-    unavailable: int = 0
+    pages: int = part(0, "pages", Fold.SUM)
+    noindex: int = part(0, "pages", Fold.SUM)
+    nofollow: int = part(0, "pages", Fold.SUM)
+    unavailable: int = part(0, "pages", Fold.SUM)
 
 
 @dataclass(slots=True)
 class UsageRecord:
     """Usage preferences of a site's pages; see ``MANDELBOT_PURPOSE``."""
 
-    pages: int = 0
-    allowed: int = 0
-    disallowed: int = 0
-    unknown: int = 0
-    terms: int = 0
-    statements: dict[str, int] = field(default_factory=dict)
+    pages: int = part(0, "pages", Fold.SUM)
+    allowed: int = part(0, "pages", Fold.SUM)
+    disallowed: int = part(0, "pages", Fold.SUM)
+    unknown: int = part(0, "pages", Fold.SUM)
+    terms: int = part(0, "pages", Fold.SUM)
+    statements: dict[str, int] = part(dict, "pages")
     """The first statements that decided, with their numbers of pages."""
 
 
-def add_numbers(mine: object, its: object) -> None:
-    """Add the numbers of one record to another; other fields are skipped."""
-    for name in type(its).__slots__:  # type: ignore[attr-defined]  # dataclasses with slots
-        value = getattr(its, name)
-        if name == "longest":
-            setattr(mine, name, max(getattr(mine, name), value))
-        elif name == "soonest":
-            setattr(mine, name, min(getattr(mine, name), value))
-        elif isinstance(value, int):  # counts
-            setattr(mine, name, getattr(mine, name) + value)
+def joined_pauses(
+    mine: Sequence[PauseRecord], its: Sequence[PauseRecord]
+) -> list[PauseRecord]:
+    """Return the pauses of a site that two workers recorded, in the order they began.
+
+    A pause that the site's next owner took over from the last one is one pause.
+    """
+    joined: list[PauseRecord] = []
+    open_ones: dict[str, PauseRecord] = {}
+    for pause in sorted([*mine, *its], key=attrgetter("since")):
+        before = open_ones.pop(pause.where, None)
+        if before is not None and pause.kind in _PASSED_ON:
+            _continue(before, pause)
+            lasts = before
+        else:
+            if before is not None:  # its end is not known
+                before.ended = pause.since
+            joined.append(pause)
+            lasts = pause
+        if lasts.ended is None:
+            open_ones[lasts.where] = lasts
+    return joined
+
+
+def _continue(pause: PauseRecord, later: PauseRecord) -> None:
+    """Let a pause go on as another worker saw it."""
+    pause.until = later.until
+    pause.ended = later.ended
+    pause.failed_probes = max(pause.failed_probes, later.failed_probes)
+    pause.is_given_up = later.is_given_up
+
+
+def joined_answers(
+    mine: Sequence[RobotsRecord], its: Sequence[RobotsRecord]
+) -> list[RobotsRecord]:
+    """Return the answers to /robots.txt that two workers recorded, in their order."""
+    return without_middle(sorted([*mine, *its], key=attrgetter("at")), MOST_ROBOTS)
+
+
+def joined_rules(
+    mine: Sequence[RuleRecord], its: Sequence[RuleRecord]
+) -> list[RuleRecord]:
+    """Return the rules of two workers, those that forbade most first."""
+    rules = {(rule.line, rule.text, rule.agent): rule for rule in mine}
+    for rule in its:
+        known = rules.setdefault((rule.line, rule.text, rule.agent), rule)
+        if known is not rule:
+            known.count += rule.count
+    ordered = sorted(rules.values(), key=attrgetter("count"), reverse=True)
+    return ordered[:MOST_RULES]
+
+
+def without_middle(samples: Sequence[Sample], most: int) -> list[Sample]:
+    """Return at most so many samples, without those in the middle."""
+    if len(samples) <= most:
+        return list(samples)
+    half = most // 2
+    return [*samples[:half], *samples[half - most :]]

@@ -6,45 +6,48 @@ Times are in seconds since the epoch. Texts from the web are escaped and shorten
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import inf
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from mandelbot.answers import PAUSE_STATUSES
+from mandelbot.answers.outcome import PAUSE_STATUSES
 
+from scrapy_mandelbot.fields import (
+    Column,
+    Fold,
+    computed,
+    field,
+    recorded,
+)
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
+    MOST_PAUSES,
+    MOST_ROBOTS,
+    MOST_RULES,
+    ConcurrencyRecord,
     LoadRecord,
+    PaceRecord,
     PauseRecord,
+    RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
     TagsRecord,
     Timeline,
-    add_numbers,
+    UsageRecord,
+    joined_answers,
+    joined_pauses,
+    joined_rules,
+    without_middle,
 )
-from scrapy_mandelbot.time_text import duration
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.report.samples import (
-        ConcurrencyRecord,
-        PaceRecord,
-        UsageRecord,
-    )
+from scrapy_mandelbot.time_text import duration, rate_text
 
 Sample = TypeVar("Sample")
 
-MOST_PAUSES = 40
-"""Pauses of a site; beyond that, those in the middle are dropped."""
-MOST_ROBOTS = 20
-MOST_RULES = 20
-"""Rules of a site: those that forbade most."""
 MOST_EXAMPLES = 3
 MOST_SITEMAPS = 20
 MOST_STATEMENTS = 10
@@ -52,110 +55,147 @@ FIRST_ANSWERS = 20
 """Answers that show the state of a site before the crawl."""
 _ANSWERED = frozenset({"rules", "allow_all", "forbid_all", "revalidated"})
 """Cases of robots.txt in which its site has answered."""
-_UNDER_WAY = 1.0  # seconds at most from the last check to the wire
-_PUNCTUAL = 0.05  # seconds that two clocks may be apart
 
 
-@dataclass(slots=True)
-class RetryAfterRecord:
-    """Waits that a site requested by ``Retry-After`` and the like."""
-
-    asked: int = 0
-    longest: float = 0.0
-    kept: int = 0
-    """Waits that the next request observed."""
-    broken: int = 0
-    """Waits that it did not observe. Both counts need recorded requests."""
-    under_way: int = 0
-    """Requests sent within a second of the answer: they were on their way."""
-    soonest: float = inf
-    """Least seconds from the requested time to the next request; negative: it came too
-    soon.
-    """
-    asked_at: float = -inf
-    """When the site last answered so."""
-    until: float | None = None
-    """The last requested time, until something is sent."""
-
-    def sent(self, now: float) -> None:
-        """Judge the next request by the requested time, if there is one."""
-        if self.until is None:
-            return
-        late = now - self.until
-        is_early = late < -_PUNCTUAL
-        if is_early and now < self.asked_at + _UNDER_WAY:
-            self.under_way += 1
-            return
-        self.soonest = min(self.soonest, late)
-        self.until = None
-        if is_early:
-            self.broken += 1
-        else:
-            self.kept += 1
-
-
+@recorded
 class SiteRecord(Tally):
     """What happened at one site; with the name ``""``, at several sites together.
 
     Class attributes hold the initial values, so a quiet site takes little memory.
     """
 
-    sites = 1
+    since: float = field(inf, fold=Fold.LEAST)
+    """When it was created, in seconds since the epoch."""
+    sites = field(1, "sites")
     """The number of sites in this record; a site that returns counts again."""
     number = -1
     """The number of records created before it."""
     is_watched = False
     """Whether its requests are recorded."""
-    forbidden = 0
-    refusals: Mapping[str, int] = MappingProxyType({})
-    """Answers and failures that call for a pause, by status or kind of failure."""
-    failures = 0
+    forbidden = field(
+        0,
+        "requests",
+        Fold.SUM,
+        json="forbidden",
+        column=Column("FORBIDDEN", 40),
+        page=[Column("Forbidden", 30)],
+    )
+    failures = field(
+        0,
+        "requests",
+        Fold.SUM,
+        json="failures",
+        page=[Column("No answer", 60)],
+        is_left=False,
+    )
     """Requests without an answer, where requests are recorded."""
-    pages_kept = 0
+    refusals: Mapping[str, int] = field(
+        MappingProxyType({}), "answers", Fold.BY_KEY, json="refusals"
+    )
+    """Answers and failures that call for a pause, by status or kind of failure."""
+    pages_kept = field(0, "requests", Fold.SUM)
     """Pages that alone were refused, and are kept for the next run."""
-    pauses: Sequence[PauseRecord] = ()
-    pauses_seen = 0
+    pauses_seen = field(
+        0,
+        "pauses",
+        Fold.SUM,
+        json="pauses",
+        column=Column("PAUSES", 60),
+        page=[Column("Pauses", 50)],
+    )
     """The number of pauses of the whole site."""
-    pauses_ended = 0
-    in_pauses = 0.0
+    pauses_ended = field(0, "pauses", Fold.SUM, json="resumed")
+    in_pauses = field(0.0, "s", Fold.SUM)
     """Seconds of the ended pauses."""
-    given_up = 0
-    has_reached_budget = False
+    given_up = field(0, "sites", Fold.SUM)
+    has_reached_budget = field(False, fold=Fold.ANY)  # noqa: FBT003 -- its value
     """Whether MANDELBOT_SITE_BUDGET keeps the rest of its pages back."""
-    turns = 0
+    turns = field(0, "requests", Fold.SUM, json="turns")
     """Requests that waited for a crawl delay."""
-    turn_waits = 0.0
-    pace: PaceRecord | None = None
-    limit: float | None = None
-    """The rate limit found, in requests a second."""
-    concurrency: ConcurrencyRecord | None = None
+    turn_waits = field(0.0, "s", Fold.SUM, json="turn_waits")
+    pace: PaceRecord | None = field(
+        None,
+        fold=Fold.LAST,
+        kind=PaceRecord,
+        json="pace",
+        page=[Column("Delay asked, s", 80, path="asked", name="delay")],
+    )
+    limit: float | None = field(
+        None, "requests a second", Fold.FIRST, kind=float, json="limit"
+    )
+    """The rate limit found."""
+    concurrency: ConcurrencyRecord | None = field(
+        None, fold=Fold.LAST, kind=ConcurrencyRecord, json="concurrency"
+    )
     """The requests at once that it bears, if they are fewer than the project allows."""
-    gaps: QuantileSketch | None = None
+    gaps: QuantileSketch | None = field(
+        None,
+        "s",
+        json="gaps",
+        page=[
+            Column("Least gap, s", 90, path="least", name="least_gap"),
+            Column("Median gap, s", 100, path="median", name="median_gap"),
+        ],
+        is_left=False,
+    )
     """Seconds between requests: of a site with a delay, or where requests are recorded.
     """
     _last_sent: float | None = None
-    retry_after: RetryAfterRecord | None = None
-    robots: Sequence[RobotsRecord] = ()
-    robots_seen: Mapping[str, int] = MappingProxyType({})
+    retry_after: RetryAfterRecord | None = field(
+        None, fold=Fold.PART, kind=RetryAfterRecord, json="retry_after"
+    )
+    by_load: LoadRecord | None = field(None, json="in_flight", is_left=False)
+    """Its answers by the requests in flight."""
+    robots_seen: Mapping[str, int] = field(
+        MappingProxyType({}), "answers", Fold.BY_KEY, json="robots"
+    )
     """Answers to /robots.txt, by case, for the report and the metrics."""
-    has_robots = False
+    robots: Sequence[RobotsRecord] = field(
+        (),
+        fold=Fold.SAMPLE,
+        kind=RobotsRecord,
+        json="robots_answers",
+        join=joined_answers,
+    )
+    has_robots = field(False, fold=Fold.ANY)  # noqa: FBT003 -- its value
     """Whether the site has answered a request for /robots.txt."""
-    rules: Sequence[RuleRecord] = ()
-    sitemaps: SitemapsRecord | None = None
-    tags: TagsRecord | None = None
-    usage: UsageRecord | None = None
-    timeline: Timeline | None = None
+    pauses: Sequence[PauseRecord] = field(
+        (),
+        fold=Fold.SAMPLE,
+        kind=PauseRecord,
+        json="pause_list",
+        join=joined_pauses,
+    )
+    rules: Sequence[RuleRecord] = field(
+        (), fold=Fold.SAMPLE, kind=RuleRecord, join=joined_rules
+    )
+    sitemaps: SitemapsRecord | None = field(
+        None,
+        fold=Fold.PART,
+        kind=SitemapsRecord,
+        json="sitemaps",
+        column=Column("SITEMAPS", 80, path="cited"),
+    )
+    tags: TagsRecord | None = field(
+        None,
+        fold=Fold.PART,
+        kind=TagsRecord,
+        json="tags",
+        column=Column("ROBOT TAGS", 110, path="pages"),
+    )
+    usage: UsageRecord | None = field(
+        None, fold=Fold.PART, kind=UsageRecord, json="usage"
+    )
+    timeline: Timeline | None = field(None, json="timeline", is_left=False)
     """None: requests are not recorded."""
-    first_seen = 0
-    first_errors = 0
+    first_seen = field(0, "answers", Fold.SUM, is_left=False)
+    first_errors = field(0, "answers", Fold.SUM, is_left=False)
     """Of the first answers: how many have come, and how many are 5xx."""
-    first_timed: QuantileSketch | None = None
-    timed: QuantileSketch | None = None
+    first_timed: QuantileSketch | None = field(None, "s", Fold.SKETCH, is_left=False)
+    timed: QuantileSketch | None = field(None, "s", Fold.SKETCH, is_left=False)
     """Seconds to the first byte, of the first answers and of all."""
     in_flight = 0
     """Requests on their way now, where requests are recorded."""
-    by_load: LoadRecord | None = None
-    """Its answers by the requests in flight."""
 
     def __init__(self, site: str, since: float) -> None:
         super().__init__()
@@ -169,6 +209,13 @@ class SiteRecord(Tally):
         )
 
     @property
+    @computed(
+        "answers",
+        json="refused",
+        after="failures",
+        column=Column("REFUSED", 50),
+        page=[Column("Refused", 40)],
+    )
     def refused(self) -> int:
         """The number of answers and failures that call for a pause."""
         return sum(self.refusals.values())
@@ -235,6 +282,7 @@ class SiteRecord(Tally):
         has_lost_pages = End.URL in self.ends or self.pages_kept
         return "page given up" if has_lost_pages else "well"
 
+    @computed("s", json="paused_for", after="resumed", page=[Column("Paused, s", 70)])
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, open ones included."""
         return self.in_pauses + sum(
@@ -242,6 +290,70 @@ class SiteRecord(Tally):
             for one in self.pauses
             if one.ended is None and is_pause(one.kind)
         )
+
+    # What is put together for the report.
+
+    @computed(column=Column("END", 30))
+    def end(self) -> str | None:
+        """Return its state if it is not well; None: well, or several sites."""
+        state = self.state()
+        return state if self.site and state != "well" else None
+
+    @computed(column=Column("PAUSED FOR", 70))
+    def paused_text(self, now: float) -> str | None:
+        """Return how long it was paused; None: it was not."""
+        return duration(self.paused_for(now)) if self.pauses_seen else None
+
+    @computed(column=Column("DELAY", 90))
+    def delay_text(self) -> str | None:
+        """Return the crawl delay, and whether it is obeyed; None: it has none."""
+        if self.pace is None:
+            return None
+        asked = duration(self.pace.asked)
+        if self.pace.is_obeyed:
+            return f"{asked}, obeyed"
+        came = self.came_every()
+        if came is None:
+            return f"{asked}, not obeyed"
+        return f"{asked}, not obeyed: {duration(came)}"
+
+    @computed(column=Column("LIMIT", 100))
+    def limits_text(self) -> str | None:
+        """Return the limits that were found; None: there are none."""
+        limits = []
+        if self.limit is not None:
+            limits.append(rate_text(self.limit).replace(" requests", ""))
+        if self.concurrency is not None:
+            at_once = self.concurrency
+            limits.append(f"{at_once.bound} of {at_once.most} at once")
+        return ", ".join(limits) or None
+
+    @computed(
+        json="answers",
+        after="in_flight",
+        page=[
+            Column("5xx of answers", 110, path="errors", name="errors", where="all"),
+            Column("First byte, s", 120, path="time", name="time"),
+        ],
+    )
+    def answers(self) -> dict[str, float | None]:
+        """Return how fast it answered, and how many answers were errors."""
+        buckets = [bucket for _, bucket in self.timeline or ()]
+        return {
+            "first": self.first_seen,
+            "first_errors": self.first_errors,
+            "first_time": _quantile(self.first_timed, 0.5),
+            "all": sum(bucket.answers for bucket in buckets),
+            "errors": sum(bucket.errors for bucket in buckets),
+            "time": _quantile(self.timed, 0.5),
+            "slow_time": _quantile(self.timed, 0.95),
+        }
+
+    @property
+    @computed(json="rules", after="pause_list")
+    def most_used_rules(self) -> list[RuleRecord]:
+        """Its rules, those that forbade most first."""
+        return sorted(self.rules, key=attrgetter("count"), reverse=True)
 
     # Events: pauses.
 
@@ -460,23 +572,18 @@ class SiteRecord(Tally):
     def fold(self, other: SiteRecord, now: float) -> None:
         """Add the sums of another record, without its samples."""
         self.sites += other.sites
-        self.since = min(self.since, other.since)
         self.add(other)
-        has = vars(other)  # what has happened there
-        for name in _SUMS.intersection(has):
-            setattr(self, name, getattr(self, name) + has[name])
-        if other.pauses:
+        if other.pauses:  # open ones count until now
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        for name in _COUNTS.intersection(has):
-            setattr(self, name, Counter(getattr(self, name)) + Counter(has[name]))
-        for name in _MERGED.intersection(has):
-            its = has[name]
-            mine = getattr(self, name) or type(its)()
-            setattr(self, name, mine)
-            if isinstance(its, QuantileSketch):
-                mine.merge(its)
-            else:
-                add_numbers(mine, its)
+
+    def join(self, other: SiteRecord) -> None:
+        """Add what another worker recorded of the same site, samples too."""
+        passed_on = sum(is_pause(one.kind) for one in (*self.pauses, *other.pauses))
+        self.add(other, is_one_site=True)
+        passed_on -= sum(is_pause(one.kind) for one in self.pauses)
+        self.pauses_seen -= passed_on
+        self.pauses = without_middle(self.pauses, MOST_PAUSES)
+        self.sites = 1
 
     def thin(self) -> None:
         """Drop the samples and keep the sums."""
@@ -509,16 +616,10 @@ def _with(samples: Sequence[Sample], new: Sample, most: int) -> list[Sample]:
     return found
 
 
+def _quantile(sketch: QuantileSketch | None, share: float) -> float | None:
+    return None if sketch is None else sketch.quantile(share)
+
+
 def is_pause(kind: str) -> bool:
     """Return whether a kind of pause is one of the whole site, visit times excluded."""
     return kind not in {"visit time", "section"}
-
-
-_SUMS = frozenset(
-    {"forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"}
-    | {"given_up", "pages_kept", "turns", "turn_waits", "first_seen", "first_errors"}
-)
-_COUNTS = frozenset({"refusals", "robots_seen"})
-_MERGED = frozenset(
-    {"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"}
-)

@@ -18,19 +18,21 @@ from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.events.emitter import has_handler
+from scrapy_mandelbot.fields import table
 from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
+from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
-from scrapy_mandelbot.time_text import duration, moment, rate_text
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_mandelbot.fields import Column, Field
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
-    from scrapy_mandelbot.report.site_record import SiteRecord
     from scrapy_mandelbot.report.snapshots import SiteSnapshot
 
 logger = logging.getLogger(__name__)
@@ -105,7 +107,7 @@ class CrawlSummary(CrawlExtension):
     def _width(self) -> int:
         """Return the width of the terminal that shows the log; of a file 80."""
         # Imported late: only the end of a crawl needs it.
-        from mandelbot.cli import width_of  # noqa: PLC0415
+        from mandelbot.cli.output import width_of  # noqa: PLC0415
 
         is_file = bool(self._crawler.settings["LOG_FILE"])
         return width_of(None if is_file else sys.stderr, os.environ, _WIDEST)
@@ -170,12 +172,20 @@ def summary(
     if rest.sites:
         names.append(f"{counted(rest.sites, 'more site')} together")
         listed.append(rest)
-    cells = [
-        _Cells(heading, [cell(one, now) for one in listed])
-        for heading, cell in COLUMNS.items()
-    ]
+    cells = []
+    for about, column in table(SiteRecord.FIELDS):
+        values = [_cell(about, column, one, now) for one in listed]
+        cells.append(_Cells(column.heading, values))
     used = [column for column in cells if column.has_value]
     return "\n\n".join(_tables(names, used, width))
+
+
+def headings() -> list[str]:
+    """Return the headings of the table, the most important first.
+
+    A column without a value is left out.
+    """
+    return [column.heading for _, column in table(SiteRecord.FIELDS)]
 
 
 class _Cells:
@@ -254,60 +264,11 @@ def _widths(columns: Sequence[_Cells]) -> int:
     return sum(2 + column.width for column in columns)
 
 
-def _state(one: SiteRecord, _now: float) -> str | None:
-    state = one.state()
-    return state if one.site and state != "well" else None
-
-
-def _paused_for(one: SiteRecord, now: float) -> str | None:
-    return duration(one.paused_for(now)) if one.pauses_seen else None
-
-
-def _delay(one: SiteRecord, _now: float) -> str | None:
-    """Return the crawl delay of a site, and whether it is obeyed; None: it has none."""
-    if one.pace is None:
-        return None
-    asked = duration(one.pace.asked)
-    if one.pace.is_obeyed:
-        return f"{asked}, obeyed"
-    came = one.came_every()
-    if came is None:
-        return f"{asked}, not obeyed"
-    return f"{asked}, not obeyed: {duration(came)}"
-
-
-def _limit(one: SiteRecord, _now: float) -> str | None:
-    """Return the limits of a site that were found; None: there are none."""
-    limits = []
-    if one.limit is not None:
-        limits.append(rate_text(one.limit).replace(" requests", ""))
-    if one.concurrency is not None:
-        limits.append(f"{one.concurrency.bound} of {one.concurrency.most} at once")
-    return ", ".join(limits) or None
-
-
-def _sitemaps(one: SiteRecord, _now: float) -> int | None:
-    return None if one.sitemaps is None else one.sitemaps.cited or None
-
-
-def _tagged(one: SiteRecord, _now: float) -> int | None:
-    return None if one.tags is None else one.tags.pages or None
-
-
-COLUMNS: dict[str, Callable[[SiteRecord, float], int | str | None]] = {
-    "PAGES": lambda one, _: one.pages,
-    "LOST": lambda one, _: one.lost or None,
-    "END": _state,
-    "FORBIDDEN": lambda one, _: one.forbidden or None,
-    "REFUSED": lambda one, _: one.refused or None,
-    "PAUSES": lambda one, _: one.pauses_seen or None,
-    "PAUSED FOR": _paused_for,
-    "SITEMAPS": _sitemaps,
-    "DELAY": _delay,
-    "LIMIT": _limit,
-    "ROBOT TAGS": _tagged,
-}
-"""Headings, the most important first, and what a site has there; None: nothing.
-
-A column without a value is left out.
-"""
+def _cell(
+    about: Field, column: Column, one: SiteRecord, now: float
+) -> int | str | None:
+    """Return what a site has in a column; None: nothing."""
+    value: Any = about.of(one, now)
+    if column.path and value is not None:
+        value = getattr(value, column.path)
+    return value if value or column.shows_zero else None

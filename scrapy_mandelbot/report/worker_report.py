@@ -11,32 +11,24 @@ import dataclasses
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.fields import Fold
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.lost_requests import lost_line
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.samples import (
-    ConcurrencyRecord,
-    PaceRecord,
-    PauseRecord,
-    RobotsRecord,
-    RuleRecord,
-    SitemapsRecord,
-    TagsRecord,
-    UsageRecord,
-)
-from scrapy_mandelbot.report.site_record import RetryAfterRecord, SiteRecord
+from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.summary import CrawlExtension
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_mandelbot.fields import Field
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
 
 Part = TypeVar("Part")
@@ -50,34 +42,8 @@ MOST_LOST = 1_000
 """Lost requests in a worker's report."""
 MOST_BYTES = 16 * 1024 * 1024
 """Of a worker's report, as it is read."""
-VERSION = 1
+VERSION = 2
 
-_LISTS: Mapping[str, type] = {
-    "pauses": PauseRecord,
-    "robots": RobotsRecord,
-    "rules": RuleRecord,
-}
-_PARTS: Mapping[str, type] = {
-    "pace": PaceRecord,
-    "concurrency": ConcurrencyRecord,
-    "retry_after": RetryAfterRecord,
-    "sitemaps": SitemapsRecord,
-    "tags": TagsRecord,
-    "usage": UsageRecord,
-}
-_COUNTS = ("refusals", "robots_seen")
-_NUMBERS = (
-    *("sites", "forbidden", "pauses_seen", "pauses_ended", "in_pauses", "given_up"),
-    *("pages_kept", "turns", "turn_waits", "limit", "has_robots", "has_reached_budget"),
-)
-_TALLY = ("taken", "pages", "others", "cached", "since")
-LEFT = frozenset((*_TALLY, *_NUMBERS, *_COUNTS, *_LISTS, *_PARTS, "ends"))
-"""Fields of a site's record that a report has."""
-NOT_LEFT = frozenset(
-    {"site", "number", "is_watched", "failures", "gaps", "timeline", "_last_sent"}
-    | {"first_seen", "first_errors", "first_timed", "timed", "in_flight", "by_load"}
-)
-"""Fields of a site's record that need each request to be recorded, or are no count."""
 _NUMBER = (int, float)
 _TYPES: Mapping[str, Any] = {
     "str": str,
@@ -86,6 +52,9 @@ _TYPES: Mapping[str, Any] = {
     "float": _NUMBER,
     "int | None": (int, NoneType),
     "float | None": (*_NUMBER, NoneType),
+    "Name": str,
+    "Time": _NUMBER,
+    "Time | None": (*_NUMBER, NoneType),
     "list[str]": list,
     "dict[str, int]": dict,
 }
@@ -216,18 +185,21 @@ def read(body: bytes) -> WorkerReport:
 
 
 def _site_data(one: SiteRecord) -> dict[str, Any]:
-    has = vars(one)
+    """Return what a report has of a site: the fields with other than initial values."""
     data: dict[str, Any] = {"site": one.site}
-    data |= {name: getattr(one, name) for name in _TALLY}
-    data["ends"] = {str(end): count for end, count in one.ends.items()}
-    data |= {name: has[name] for name in _NUMBERS if name in has}
-    data |= {name: dict(has[name]) for name in _COUNTS if name in has}
-    for name in _LISTS:
-        if name in has:
-            data[name] = [_fields(part) for part in has[name]]
-    for name in _PARTS:
-        if has.get(name) is not None:
-            data[name] = _fields(has[name])
+    has = vars(one)
+    for about in one.FIELDS.values():
+        value = has.get(about.name)
+        if not about.is_left or value is None:
+            continue
+        if about.fold is Fold.BY_KEY:
+            data[about.name] = {str(key): count for key, count in value.items()}
+        elif about.fold is Fold.SAMPLE:
+            data[about.name] = [_fields(part) for part in value]
+        elif is_dataclass(value):
+            data[about.name] = _fields(value)
+        else:
+            data[about.name] = value
     return data
 
 
@@ -237,24 +209,24 @@ def _fields(part: Any) -> list[Any]:
 
 def _read_site(data: Mapping[str, Any]) -> SiteRecord:
     """Return the record of a site; what this version does not know is left out."""
-    one = SiteRecord(_of(str, data["site"]), 0.0)
-    for name in _TALLY:
-        setattr(one, name, _of(_NUMBER, data[name]))
-    one.ends = {End(end): _of(int, count) for end, count in data["ends"].items()}
-    for name in _NUMBERS:
-        if data.get(name) is not None:
-            setattr(one, name, _of((bool, *_NUMBER), data[name]))
-    for name in _COUNTS:
-        if name in data:
-            counts = {_of(str, kind): _of(int, n) for kind, n in data[name].items()}
-            setattr(one, name, counts)
-    for name, kind in _LISTS.items():
-        if name in data:
-            setattr(one, name, [_read_part(kind, values) for values in data[name]])
-    for name, kind in _PARTS.items():
-        if name in data:
-            setattr(one, name, _read_part(kind, data[name]))
+    one = SiteRecord(_of(str, data["site"]), _of(_NUMBER, data["since"]))
+    for about in one.FIELDS.values():
+        value = data.get(about.name)
+        if about.is_left and value is not None:
+            setattr(one, about.name, _read_value(about, value))
     return one
+
+
+def _read_value(about: Field, value: Any) -> Any:
+    if about.fold is Fold.BY_KEY:
+        return {
+            about.key(_of(str, name)): _of(int, count) for name, count in value.items()
+        }
+    if about.fold is Fold.SAMPLE:
+        return [_read_part(about.kind, values) for values in value]
+    if is_dataclass(about.kind):
+        return _read_part(about.kind, value)
+    return _of(_NUMBER if about.kind is float else about.kind, value)
 
 
 def _read_part(kind: type[Part], values: list[Any]) -> Part:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot import OutcomePolicy
-from mandelbot.answers import PAUSE_STATUSES
-from mandelbot.origins import value_for
+from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_mandelbot.politeness.budget import BudgetLimits
@@ -102,7 +102,7 @@ class Config:
     recovers: bool = _setting(
         'MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True
     )
-    crawl_delays: dict[str, float | str] = _setting(
+    crawl_delays: v.PerSite[float | str] = _setting(
         "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
     )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
@@ -131,7 +131,7 @@ class Config:
     budget_seconds: float | None = _setting(
         'MANDELBOT_SITE_BUDGET["seconds"]', v.or_none(v.seconds_above_zero)
     )
-    budget_sites: dict[str, dict[str, Any]] = _setting(
+    budget_sites: v.PerSite[dict[str, Any]] = _setting(
         'MANDELBOT_SITE_BUDGET["sites"]', v.site_budgets, {}
     )
     inner_queue: type[ScrapyPriorityQueue] = _setting(
@@ -270,22 +270,23 @@ class Config:
     @property
     def has_budgets(self) -> bool:
         """Whether any site has a budget."""
-        return self._general_budget != BudgetLimits() or bool(self.budget_sites)
+        return self.budget != BudgetLimits() or bool(self.budget_sites)
 
-    @property
-    def _general_budget(self) -> BudgetLimits:
+    @cached_property
+    def budget(self) -> BudgetLimits:
+        """The most that is taken of each site that `budgets` does not name."""
         return BudgetLimits(self.budget_pages, self.budget_bytes, self.budget_seconds)
 
-    def budget_of(self, site: str) -> BudgetLimits | None:
-        """Return the most that is taken of a site; None: as much as there is.
+    @cached_property
+    def budgets(self) -> v.PerSite[BudgetLimits]:
+        """The most that is taken of single sites.
 
         What the entry of a site does not name is as for all sites.
         """
-        limits = self._general_budget
-        own = value_for(site, self.budget_sites)
-        if own is not None:
-            limits = limits._replace(**own)
-        return None if limits == BudgetLimits() else limits
+        found = v.PerSite[BudgetLimits]()
+        for place, own in self.budget_sites.items():
+            found[place] = self.budget._replace(**own)
+        return found
 
     @property
     def obeys_pace(self) -> bool:
@@ -307,24 +308,16 @@ class Config:
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
-        from mandelbot.answers import leads_inside  # noqa: PLC0415
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
         return self.private_hosts or not leads_inside(site, url)
-
-    def configured_delay(self, site: str) -> float | None:
-        """Return the seconds in MANDELBOT_CRAWL_DELAYS for a site.
-
-        None: it has no entry, or one that names a mode of MANDELBOT_PACE.
-        """
-        value = value_for(site, self.crawl_delays)
-        return None if isinstance(value, str) else value
 
     def obeys_pace_of(self, site: str) -> bool:
         """Return whether the crawl delay of a site's robots.txt is obeyed.
 
         A manual delay still replaces it.
         """
-        mode = value_for(site, self.crawl_delays) if self.crawl_delays else None
+        mode = self.crawl_delays.of(site)
         if not isinstance(mode, str):
             mode = self.pace
         return self.obey and mode == "obey"

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from mandelbot import DIALECTS, Dialect
 from mandelbot.formatting import without_credentials
-from mandelbot.origins import site_of
+from mandelbot.origins import site_of, value_for
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
@@ -183,40 +183,54 @@ def sign_agent_url(value: Any) -> str:
     return str(value)
 
 
-_DELAYS = (
-    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com":'
-    ' 0.5}; a domain with all its hosts is ".example.com", and its hosts without itself'
-    ' are "*.example.com"; "obey" and "manual" in place of seconds mean the same as in'
-    " MANDELBOT_PACE"
-)
-
-
-def crawl_delays(name: str, value: object) -> dict[str, float | str]:
-    """Return seconds or a mode of MANDELBOT_PACE, by site, host and domain.
+class PerSite(dict[str, Value]):
+    """A value for each site, by site, host or domain; the most specific entry counts.
 
     A site is written as ``https://example.com``.
     """
-    read = _as_mapping(value)
-    if read is None:
-        raise SettingsError(name, value, _DELAYS)
-    return {
-        _reader(_DELAYS)(_place)(name, key): _seconds_or_mode(f"{name}[{key!r}]", delay)
-        for key, delay in read.items()
-    }
+
+    def of(self, site: str) -> Value | None:
+        """Return the value for a site; None: it has no entry."""
+        return value_for(site, self) if self else None
+
+
+def by_site(
+    reader: Callable[[str, object], Value], takes: str, more: str = ""
+) -> Callable[[str, object], PerSite[Value]]:
+    """Return the reader of a setting that has a value by host or site.
+
+    `reader`: that of one value; `takes`: what the setting takes, with an example;
+    `more`: what else is to be said of it.
+    """
+    domains = (
+        'a domain with all its hosts is ".example.com", and its hosts without itself'
+        ' are "*.example.com"'
+    )
+    text = "; ".join(filter(None, (takes, domains, more)))
+    place = _reader(text)(_place)
+
+    def read(name: str, value: object) -> PerSite[Value]:
+        entries = _as_mapping(value)
+        if entries is None:
+            raise SettingsError(name, value, text)
+        found = PerSite[Value]()
+        for key, one in entries.items():
+            found[place(name, key)] = reader(f"{name}[{key!r}]", one)
+        return found
+
+    return read
 
 
 def _seconds_or_mode(name: str, value: Any) -> float | str:
     if isinstance(value, str) and value in PACE_MODES:
         return value
+    takes = "a number of seconds, 0 or more, or 'obey' or 'manual'"
     if isinstance(value, bool):
-        raise SettingsError(name, value, _DELAY)
+        raise SettingsError(name, value, takes)
     try:
         return seconds(name, value)
     except SettingsError:
-        raise SettingsError(name, value, _DELAY) from None
-
-
-_DELAY = "a number of seconds, 0 or more, or 'obey' or 'manual'"
+        raise SettingsError(name, value, takes) from None
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
@@ -252,21 +266,13 @@ def _place(key: Any) -> str:
     return site if is_site else front + site.removeprefix("http://")
 
 
-_BUDGETS = (
-    'budgets by host or site, such as {"example.com": {"pages": 10}}; a domain with all'
-    ' its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+crawl_delays = by_site(
+    _seconds_or_mode,
+    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com":'
+    " 0.5}",
+    '"obey" and "manual" in place of seconds mean the same as in MANDELBOT_PACE',
 )
-
-
-def site_budgets(name: str, value: object) -> dict[str, dict[str, Any]]:
-    """Return pages, bytes and seconds by site, host and domain; None lifts a limit."""
-    read = _as_mapping(value)
-    if read is None:
-        raise SettingsError(name, value, _BUDGETS)
-    return {
-        _reader(_BUDGETS)(_place)(name, key): _site_budget(f"{name}[{key!r}]", budget)
-        for key, budget in read.items()
-    }
+"""Reads seconds or a mode of MANDELBOT_PACE for each site."""
 
 
 def _site_budget(name: str, value: object) -> dict[str, Any]:
@@ -276,6 +282,12 @@ def _site_budget(name: str, value: object) -> dict[str, Any]:
         key: or_none(_LIMITS[key])(f"{name}[{key!r}]", limit)
         for key, limit in options(name, value, _LIMITS).items()
     }
+
+
+site_budgets = by_site(
+    _site_budget, 'budgets by host or site, such as {"example.com": {"pages": 10}}'
+)
+"""Reads pages, bytes and seconds for each site; None lifts a limit."""
 
 
 @_reader("True or False")
@@ -320,7 +332,7 @@ def _server(name: str, url: str) -> str:
     """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
-        from scrapy_mandelbot.fleet.redis_address import checked  # noqa: PLC0415
+        from scrapy_mandelbot.settings.redis_url import checked  # noqa: PLC0415
     except ImportError:
         takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
         raise SettingsError(name, shown, takes) from None
@@ -401,7 +413,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
         named = [one.strip() for one in value.split(",")]
     if not named:
         return ()
-    from mandelbot.preferences import CATEGORIES  # noqa: PLC0415
+    from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
 
     if not isinstance(named, Iterable):
         named = [None]

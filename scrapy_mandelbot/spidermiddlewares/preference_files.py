@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from mandelbot import OutcomeKind, Usage
-from mandelbot.preferences import NOTHING_SAID
+from mandelbot import OutcomeKind, Usage, usage
+from mandelbot.preferences.statements import NOTHING_SAID
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
@@ -71,7 +71,9 @@ class PreferenceFiles:
             if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
                 rules = await self._rules(site, request)
         agent = self._crawl.agents.of(request)
-        file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
+        file = (
+            NOTHING_SAID if rules is None else usage(rules.robots, request.url, agent)
+        )
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
         self.contexts[request] = PageContext(site, agent, file, of_tdm)

@@ -109,7 +109,7 @@ class RobotTagsMiddleware:
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         # Few crawls meet one.
-        from mandelbot.answers import terms_of  # noqa: PLC0415
+        from mandelbot.answers.meaning import terms_of  # noqa: PLC0415
 
         terms = terms_of(response.status, response.headers)
         if terms is None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mandelbot import Failure
-from mandelbot.preferences import BYTES_LIMIT, TDMREP_PATH, TdmFile
+from mandelbot.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles

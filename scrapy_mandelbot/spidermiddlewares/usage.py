@@ -10,7 +10,9 @@ from weakref import WeakKeyDictionary
 import scrapy.signals
 from mandelbot import Usage, page_usage
 from mandelbot.formatting import counted
-from mandelbot.preferences import HEADERS_READ, NOTHING_SAID, with_tdm_file
+from mandelbot.preferences.in_pages import HEADERS_READ
+from mandelbot.preferences.statements import NOTHING_SAID
+from mandelbot.preferences.tdmrep import with_tdm_file
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse

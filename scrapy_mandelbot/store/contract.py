@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple, Protocol
 
-from mandelbot.answers import is_fresh
+from mandelbot.answers.outcome import is_fresh
 
 
 class CachedRobots(NamedTuple):
@@ -90,12 +90,15 @@ class Store(Protocol):
         Returns whether another crawl waits for it.
         """
 
-    def claim_turn(self, site: str, due: float, longest_wait: float) -> float:
-        """Take the turn of a site, and store when the next one is due.
+    def claim_turn(
+        self, site: str, *, held_for: float, longest_wait: float, gives_way: float
+    ) -> float:
+        """Take the turn of a site for `held_for` seconds, or until :meth:`put_turn`.
 
-        Returns when to claim it again, as another crawl has taken it; 0: it is taken,
-        or each crawl decides for itself. One that is due in more than `longest_wait`
-        seconds is of another pace, or a wrong clock, and does not count.
+        Returns when to claim it again, as another crawl has it; 0: it is taken, or each
+        crawl decides for itself. Whoever was the first to ask meanwhile has the next
+        one: for `gives_way` seconds no other takes it. A turn that ends in more than
+        `longest_wait` seconds is of another pace, or a wrong clock, and does not count.
         """
 
     def get_run(self, spider: str) -> float | None:

@@ -127,7 +127,11 @@ class MemoryStore:
         self._turns.put(site, due, 1)
         return False
 
-    def claim_turn(self, site: str, due: float, longest_wait: float) -> float:  # noqa: ARG002 -- no other crawl has it
+    def claim_turn(
+        self,
+        site: str,  # noqa: ARG002 -- no other crawl has it
+        **_: float,
+    ) -> float:
         return 0.0
 
     def get_run(self, spider: str) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -99,13 +99,28 @@ def as_row(packed: CachedRobots) -> Row:
     return (*others, as_text(url), *validators)
 
 
-def as_pause(row: Row) -> tuple[str, StoredPause | None]:
+def as_pause(row: Sequence[Any]) -> tuple[str, StoredPause | None]:
     """Return a site and its pause; None: it is over."""
     site, until, reason, failed_probes = row
     if not until:
         return _text(site), None
     pause = StoredPause(as_moment(until), _text(reason), int(failed_probes))
     return _text(site), pause
+
+
+def as_changed_pause(
+    row: Row, *, now: float, one_clock: float
+) -> tuple[str, StoredPause | None]:
+    """Return a site and the pause that another process has just written.
+
+    It is as long as there: what a clock has dated that is ahead is moved back.
+    """
+    *values, written_at = row
+    site, pause = as_pause(values)
+    ahead = as_moment(written_at) - now
+    if pause is None or ahead <= one_clock:
+        return site, pause
+    return site, pause._replace(until=pause.until - ahead)
 
 
 def as_turn(row: Row) -> tuple[str, float]:
@@ -118,6 +133,17 @@ def as_moment(value: Any) -> float:
     if not isfinite(float(value)):
         raise ValueError("a time without end")
     return float(value)
+
+
+def seconds_until(moment: Any, now: float, more: float = 0.0) -> float:
+    """Return the seconds until a stored moment and some `more`.
+
+    0: it is over, or no time at all.
+    """
+    try:
+        return max(0.0, as_moment(moment) + more - now)
+    except NO_ROW_OF_OURS:
+        return 0.0
 
 
 def _text(value: Any) -> str:

@@ -4,7 +4,7 @@ Every change is written at once: with SQLite's write-ahead log that takes some 5
 microseconds. What the file does not take, because it is locked, full, read-only, gone
 or corrupt, stays in memory and is written as soon as the file takes it. That costs one
 warning, and never makes the crawl wait: after a failure the file is left alone for a
-while.
+while. Turns alone wait for a file that is locked, for two seconds at most.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -24,6 +25,7 @@ from scrapy_mandelbot.store.contract import ANOTHER_PACE, Store
 from scrapy_mandelbot.store.memory import LIMIT, Recent
 from scrapy_mandelbot.store.sqlite_file import (
     as_text,
+    is_locked,
     may_pass,
     open_file,
     transaction,
@@ -38,6 +40,9 @@ logger = logging.getLogger(__name__)
 
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written or read
 _BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+_CLAIM_AGAIN_AFTER = 0.1  # seconds, where the file was locked
+_LOCKED_FOR = 2.0  # seconds; after that this crawl takes turns by what it knows itself
+_ONE_CLOCK = 1.0  # seconds that two clocks differ where neither was set
 _KEPT_FOR = 60.0  # seconds for which others can read that a pause is over
 _MOST_AT_ONCE = 500  # changes read in one turn of the event loop
 _OVERHEAD = 500  # bytes that one value costs in memory beside a body
@@ -65,7 +70,7 @@ _SCHEMA = f"""
         spider TEXT PRIMARY KEY,
         began_at REAL NOT NULL
     );
-    -- Who took the last turn, and who else has asked for one since.
+    -- Who took the last turn, and who was the first to ask for one since.
     CREATE TABLE turns (
         site TEXT PRIMARY KEY,
         due REAL NOT NULL,
@@ -75,17 +80,19 @@ _SCHEMA = f"""
     PRAGMA user_version = {_FORMAT}
 """
 _PAUSE = "SELECT site, until, reason, failed_probes FROM pauses"
+_CHANGED_PAUSE = "SELECT site, until, reason, failed_probes, written_at FROM pauses"
 # A pause that was written later than now is shorter by that: the clock was set back.
 _MEND_CLOCK = (
     "UPDATE pauses SET until = until - (written_at - :now), written_at = :now"
-    " WHERE written_at > :now + 1 AND until > 0"
+    " WHERE written_at > :now + :one_clock AND until > 0"
 )
-# Another process may have asked since, and written when it did. What is later by much
-# was dated by a wrong clock.
+_TURN = "SELECT due, taken_by, wanted_by FROM turns WHERE site = ?"
+_TAKE_TURN = "INSERT OR REPLACE INTO turns (site, due, taken_by) VALUES (?, ?, ?)"
+# Another process may have taken a turn since. What is later by much was dated by a
+# wrong clock.
 _PUT_TURN = (
     "INSERT INTO turns (site, due, taken_by) VALUES (?, ?, ?) ON CONFLICT (site)"
-    " DO UPDATE SET due = excluded.due, taken_by = excluded.taken_by,"
-    " wanted_by = nullif(wanted_by, excluded.taken_by)"
+    " DO UPDATE SET due = excluded.due, taken_by = excluded.taken_by"
     " WHERE turns.taken_by = excluded.taken_by OR turns.due < excluded.due"
     " OR turns.due > excluded.due + ?"
 )
@@ -146,6 +153,8 @@ class SqliteStore(Store):
         # Moments, in seconds since the epoch.
         self._not_written_before = -inf
         self._not_read_before = -inf
+        self._not_claimed_before = -inf
+        self._locked_since = inf  # inf: the file took the last turn
         self.database: sqlite3.Connection | None = None
         self._is_usable = True
         self._is_closed = False
@@ -186,8 +195,7 @@ class SqliteStore(Store):
         self._put("copy", site, None, ())
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        now = {"now": self._now()}
-        self._tried(lambda database: database.execute(_MEND_CLOCK, now), None)
+        self._mend_clock()
         rows = self._rows("SELECT IFNULL(MAX(number), 0) FROM pauses")
         self._last_change = rows[0][0] if rows else 0
         pauses = self._read_pauses(f"{_PAUSE} WHERE until > 0")
@@ -201,20 +209,23 @@ class SqliteStore(Store):
     def changed_pauses(self) -> dict[str, StoredPause | None]:
         if self.database is None:  # no file is opened for this
             return {}
-        rows = self._rows("PRAGMA data_version")
-        if not rows or rows[0][0] == self._version:
+        versions = self._rows("PRAGMA data_version")
+        if not versions or versions[0][0] == self._version:
             return {}
         query = "SELECT MAX(number) FROM (SELECT number FROM pauses WHERE number > ?"
         before = self._last_change
-        ((last,),) = self._rows(
-            f"{query} ORDER BY number LIMIT {_MOST_AT_ONCE})", before
-        ) or [(None,)]
+        numbers = self._rows(f"{query} ORDER BY number LIMIT {_MOST_AT_ONCE})", before)
+        if not numbers:  # the file could not be read
+            return {}
+        last = numbers[0][0]
         if last is None:
-            self._version = rows[0][0]
+            self._version = versions[0][0]
             return {}
         self._last_change = last
         where = "WHERE number > ? AND number <= ?"
-        return self._read_pauses(f"{_PAUSE} {where}", before, last)
+        rows = self._rows(f"{_CHANGED_PAUSE} {where}", before, last)
+        read = partial(stored.as_changed_pause, now=self._now(), one_clock=_ONE_CLOCK)
+        return dict(stored.read_rows(rows, read, self._path))
 
     def put_pause(self, site: str, pause: StoredPause | None) -> None:
         row: tuple[Any, ...] = 0.0, "", 0
@@ -233,22 +244,63 @@ class SqliteStore(Store):
         query = "SELECT 1 FROM turns WHERE site = ? AND wanted_by <> ?"
         return bool(self._rows(query, as_text(site), self._token))
 
-    def claim_turn(self, site: str, due: float, longest_wait: float) -> float:
+    def claim_turn(
+        self, site: str, *, held_for: float, longest_wait: float, gives_way: float
+    ) -> float:
+        now = self._now()
+        if now < self._not_claimed_before:
+            return self._claim_again_at(now)
         name = as_text(site)
+        self._unsaved.discard(f"turn {name}")  # the one before this one
+        try:
+            taken = self._claim_turn(name, now, held_for, longest_wait, gives_way)
+        except sqlite3.Error as error:
+            return self._not_claimed(error, now)
+        self._locked_since = inf
+        return taken
 
-        def claim(database: sqlite3.Connection) -> float:
-            with transaction(database):
-                query = "SELECT due FROM turns WHERE site = ? AND taken_by <> ?"
-                row = database.execute(query, (name, self._token)).fetchone()
-                taken = 0.0 if row is None else stored.as_moment(row[0])
-                if 0 < taken - self._now() <= longest_wait:
-                    query = "UPDATE turns SET wanted_by = ? WHERE site = ?"
-                    database.execute(query, (self._token, name))
-                    return taken
-                database.execute(_PUT_TURN, (name, due, self._token, ANOTHER_PACE))
-                return 0.0
+    def _claim_turn(
+        self,
+        name: str,
+        now: float,
+        held_for: float,
+        longest_wait: float,
+        gives_way: float,
+    ) -> float:
+        database = self._open()
+        if database is None:
+            return 0.0
+        with transaction(database):
+            row = database.execute(_TURN, (name,)).fetchone()
+            if row is not None:
+                due, taken_by, wanted_by = row
+                is_wanted = wanted_by not in {None, self._token}
+                left = stored.seconds_until(due, now, gives_way if is_wanted else 0.0)
+                if not is_wanted and taken_by == self._token:
+                    left = 0.0
+                if 0.0 < left <= longest_wait:
+                    if not is_wanted:
+                        query = "UPDATE turns SET wanted_by = ? WHERE site = ?"
+                        database.execute(query, (self._token, name))
+                    return now + left
+            database.execute(_TAKE_TURN, (name, now + held_for, self._token))
+            return 0.0
 
-        return self._tried(claim, 0.0)
+    def _not_claimed(self, error: sqlite3.Error, now: float) -> float:
+        """Return when to claim a turn again after an error; 0: this crawl takes it."""
+        if is_locked(error):
+            self._locked_since = min(self._locked_since, now)
+            if now - self._locked_since < _LOCKED_FOR:
+                self._not_claimed_before = now + _CLAIM_AGAIN_AFTER
+                return self._not_claimed_before
+        self._complain(error)
+        self._not_claimed_before = now + _TRY_AGAIN_AFTER
+        return 0.0
+
+    def _claim_again_at(self, now: float) -> float:
+        if self._not_claimed_before - now <= _CLAIM_AGAIN_AFTER:
+            return self._not_claimed_before
+        return 0.0
 
     def get_run(self, spider: str) -> float | None:
         name = as_text(spider)
@@ -345,6 +397,15 @@ class SqliteStore(Store):
         self.save()
 
     # Reading.
+
+    def _mend_clock(self) -> None:
+        """Shorten stored pauses by as much as the clock was set back since."""
+        now = self._now()
+        query = "SELECT 1 FROM pauses WHERE written_at > ? AND until > 0 LIMIT 1"
+        if not self._rows(query, now + _ONE_CLOCK) or self.database is None:
+            return
+        with suppress(sqlite3.Error):  # a file that is only read keeps its pauses
+            self.database.execute(_MEND_CLOCK, {"now": now, "one_clock": _ONE_CLOCK})
 
     def _read_pauses(
         self, query: str, *values: object

@@ -111,6 +111,11 @@ def may_pass(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.OperationalError) and not is_lasting
 
 
+def is_locked(error: sqlite3.Error) -> bool:
+    """Return whether another process was writing for as long as this one waited."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
 def as_text(name: str) -> str:
     """Return a name as the file can hold it: of a URL, it may be no UTF-8."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.budget import Budget, Spent
+from scrapy_mandelbot.politeness.budget import Budget, BudgetLimits, Spent
 from scrapy_mandelbot.politeness.site_with_budget import SiteWithBudget
 
 if TYPE_CHECKING:
@@ -81,12 +81,15 @@ class Budgets:
     def _of(self, name: str) -> Budget | None:
         budget = self._all.get(name)
         if budget is None:
-            limits = self._config.budget_of(name)
-            if limits is None:
+            limits = self._limits_of(name)
+            if limits == BudgetLimits():
                 return None
             budget = Budget(limits, takes_account=self.takes_account)
             self._all[name] = budget
         return budget
+
+    def _limits_of(self, name: str) -> BudgetLimits:
+        return self._config.budgets.of(name) or self._config.budget
 
     # Called by the throttle and the middlewares.
 
@@ -132,8 +135,8 @@ class Budgets:
 
     def restore(self, name: str, spent: Spent) -> None:
         """Continue with what previous runs, or another worker, have used up."""
-        limits = self._config.budget_of(name)
-        if limits is None:
+        limits = self._limits_of(name)
+        if limits == BudgetLimits():
             return
         budget = Budget(limits, spent, takes_account=self.takes_account)
         self._all[name] = budget

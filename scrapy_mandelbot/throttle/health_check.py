@@ -50,13 +50,11 @@ class HealthCheck:
     def request(self, site: Site) -> bool:
         """Request the page that the site answered well again.
 
-        Returns whether that is possible.
+        Returns whether that is possible, or under way already.
         """
-        if (
-            not may_ask_again(site)
-            or site in self._sites
-            or engine.is_closing(self._crawler)
-        ):
+        if site in self._sites:
+            return True
+        if not may_ask_again(site) or engine.is_closing(self._crawler):
             return False
         request = self._request_to(site)
         if request is None:
@@ -96,13 +94,14 @@ class HealthCheck:
         return request
 
     async def _request(self, site: Site, request: Request) -> None:
-        before = repr(site)
+        # a site that is open looks the same afterwards, but for its ticks
+        before = (repr(site), site.ticks)
         try:
             await self._crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
             logger.debug("Health check %s failed: %s", request, error)
         finally:
             self._sites.discard(site)
-            if repr(site) == before:  # it never got there: some component keeps it
-                site.well_url = ""
+            if (repr(site), site.ticks) == before:
+                site.well_url = ""  # it never got there: some component keeps it
             self._done(site)

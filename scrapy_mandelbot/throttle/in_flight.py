@@ -157,6 +157,9 @@ class Queue(Protocol):
     def __len__(self) -> int:
         """Return how many requests it holds."""
 
+    def settle(self) -> bool:
+        """Note which sites must wait; return whether any may be asked now."""
+
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
 
@@ -196,23 +199,29 @@ class InFlight:
     AT_FIRST = 16
     """Requests in flight to a site that has not answered any yet."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- its collaborators
         self,
         crawler: Crawler,
-        lost: Callable[[Flight[Site]], None],
+        ended: Callable[[Flight[Site]], None],
         count: Callable[..., None],
         now: Callable[[], float],
         limit_found: Callable[[Site, int], None],
+        *,
+        is_paced: bool,
     ) -> None:
         self._crawler = crawler
-        self._lost = lost
+        self._ended = ended
         self._count = count
         self._now = now
         # receives a site whose limit is news, and what the project allows
         self._limit_found = limit_found
+        self.is_paced = is_paced
+        """Whether any site may have a crawl delay."""
         self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight[Site]] = {}
+        self.leaving: Request | None = None
+        """The request that is being handed out: it is not under way yet."""
         self._in_slots: dict[str, set[Flight[Site]]] = {}
         self._site_of_slot: dict[str, Site] = {}  # the first one
         self._shared_slots: set[str] = set()  # those that have had another site since
@@ -289,7 +298,8 @@ class InFlight:
         self.flights[request] = flight
         if not site.has_answered:
             self.unresponsive[flight] = None
-        site.tally.taken += not is_of_the_package(request)
+        if not is_of_the_package(request):
+            site.tally.accept()
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
         if len(self.flights) > self._look_at:
@@ -319,7 +329,7 @@ class InFlight:
             return
         request = flight.request
         slot = self.shared_slot(site, flight.slot)
-        self.release(flight)
+        self.release(flight, ends=False)
         flight.slot = slot
         request.meta["download_slot"] = slot
         self.flights[request] = flight
@@ -410,14 +420,21 @@ class InFlight:
         """Return how many requests to a site are in flight through a slot."""
         return sum(one.site is site for one in self._in_slots.get(slot, ()))
 
+    def count_since(self, site: Site, slot: str, since: float) -> int:
+        """Return how many of them were handed out, or sent, since a time."""
+        flights = self._in_slots.get(slot, ())
+        return sum(one.site is site and one.sent_at >= since for one in flights)
+
     def drop_if_lost(self, flight: Flight[Site]) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
-        if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
+        if flight.is_waiting or flight.request is self.leaving:
             return False
-        self.release(flight)
+        if engine.is_under_way(self._crawler, flight.request):
+            return False
+        self.release(flight, ends=False)
         if not is_of_the_package(flight.request):
             flight.site.tally.count(flight.end)
-        self._lost(flight)
+        self._ended(flight)
         return True
 
     def drop_lost(self, site: Site) -> bool:
@@ -433,7 +450,7 @@ class InFlight:
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
             elif self._is_late(site, flight):
-                self._lost(flight)  # another request may be the probe
+                self._ended(flight)  # another request may be the probe
                 lost = True
         return lost
 
@@ -448,8 +465,8 @@ class InFlight:
     def send_back(self, flight: Flight[Site], not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back."""
         request: Request = flight.request
-        self.release(flight)
-        flight.site.tally.taken -= 1  # it is counted again when it arrives
+        self.release(flight, ends=False)
+        flight.site.tally.return_to_queue()
         self.coming_back[request] = PriorState(
             flight.dont_filter, flight.meta, flight.site.name, not_before
         )
@@ -472,26 +489,29 @@ class InFlight:
                 request.meta.pop(key, None)
         return prior
 
-    def release(self, flight: Flight[Site]) -> None:
-        """Remove a request that has its answer, or never gets one."""
+    def release(self, flight: Flight[Site], *, ends: bool = True) -> None:
+        """Note that a request is done with the downloader, whatever came of it.
+
+        `ends`: what it has reserved is given back, too.
+        """
         self.flights.pop(flight.request, None)
+        slot = flight.slot
+        flights: set[Flight[Site]] = self._in_slots.get(slot) or set()
         if not flight.is_from_queue:
             self.unresponsive.pop(flight, None)
-            return
-        slot = flight.slot
-        flights = self._in_slots.get(slot)
-        if flights is None or flight not in flights:
-            return
-        flights.discard(flight)
-        self.unresponsive.pop(flight, None)
-        if not flights:
-            del self._in_slots[slot]
-            self.limits.pop(slot, None)
-            if self.finds_limits:
-                self._site_of_slot.pop(slot, None)
-                self._shared_slots.discard(slot)
-        for queue in self.queues:
-            queue.slot_changed(slot, len(flights))
+        elif flight in flights:
+            flights.discard(flight)
+            self.unresponsive.pop(flight, None)
+            if not flights:
+                del self._in_slots[slot]
+                self.limits.pop(slot, None)
+                if self.finds_limits:
+                    self._site_of_slot.pop(slot, None)
+                    self._shared_slots.discard(slot)
+            for queue in self.queues:
+                queue.slot_changed(slot, len(flights))
+        if ends and (flight.reservations or self.is_paced or not flight.site.is_plain):
+            self._ended(flight)
 
     def evict(self, site: Site) -> None:
         """Send a site's requests back that wait in download slots, unsent."""

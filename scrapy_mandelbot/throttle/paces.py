@@ -16,8 +16,7 @@ from scrapy_mandelbot.politeness.pace import (
 )
 
 if TYPE_CHECKING:
-    from mandelbot import RobotsTxt
-    from mandelbot.robotstxt import Agent
+    from mandelbot import Agent, RobotsTxt
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.pace import Pace
@@ -53,7 +52,7 @@ class Paces:
         `until`: when the rules are to be looked up again. Returns whether the pace has
         changed.
         """
-        by_hand = self._config.configured_delay(site.name)
+        by_hand = self._by_hand(site)
         if by_hand is not None:
             return self._follow(site, pace_by_hand(by_hand, robots, agent), until)
         lines = unreadable_lines(robots, agent)
@@ -72,7 +71,7 @@ class Paces:
         """Report once the pace in a robots.txt that the project does not obey."""
         if "pace" in site.reported or self._config.obeys_pace_of(site.name):
             return
-        if self._config.configured_delay(site.name) is not None:
+        if self._by_hand(site) is not None:
             return
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
             return
@@ -89,13 +88,18 @@ class Paces:
         Returns:
             Whether the pace of the site has changed.
         """
-        by_hand = self._config.configured_delay(site.name)
+        by_hand = self._by_hand(site)
         if by_hand is None:
             return self._restore(site)
         if site.pacer.is_on:
             return False
         until = -inf if self._config.obeys_pace_of(site.name) else inf
         return self._follow(site, pace_by_hand(by_hand), until)
+
+    def _by_hand(self, site: Site) -> float | None:
+        """Return the project's own delay for a site; None: it sets none."""
+        delay = self._config.crawl_delays.of(site.name)
+        return None if isinstance(delay, str) else delay
 
     def _follow(self, site: Site, pace: Pace, until: float) -> bool:
         now = self._now()

@@ -9,11 +9,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import Failure
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.network import Network
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.throttle.health_check import HealthCheck
     from scrapy_mandelbot.throttle.in_flight import InFlight
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
     from scrapy_mandelbot.throttle.site_map import Sites
@@ -73,6 +76,8 @@ class Pauses:
         self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self.health_check: HealthCheck
+        """Asks sites of which several pages failed whether they are out."""
         self.shared_limits: SharedLimits | None = None
         """Of sites that share pauses; None: none do."""
         self.total_ends_at = inf
@@ -166,13 +171,90 @@ class Pauses:
         if self.shared_limits is not None:
             self.shared_limits.refused(site, now)
         fingerprint = self._in_flight.fingerprint_of(flight)
-        if flight.at_once:  # requests need not arrive in the order they were sent in
-            now_at_once = self._in_flight.in_slot(flight.slot)
-            flight.at_once = max(flight.at_once, now_at_once)
+        self._note_at_once(flight)
         effect = site.refused(flight, fingerprint, refusal)
         self._sites.note_trouble(site)
         if effect is None:
             return
+        self._changed(effect, flight, reason, level)
+
+    def failed(
+        self,
+        flight: Flight[Site],
+        reason: str,
+        status: int = 0,
+        *,
+        is_connection: bool = False,
+    ) -> bool:
+        """Note a failure that may be the page's or the site's: see `Failures`.
+
+        `status`: of the answer; 0: there is none. `is_connection`: a new connection was
+        lost. Returns whether the request is sent again without a retry being counted.
+        """
+        site = flight.site
+        now = self._now()
+        if status:
+            if self._network.silent:
+                self.network_answers(flight.sent_at)
+            if site.is_timed:
+                site.tally.left(now)
+        refusal = Refusal(
+            now, reason, jitter=self._random.random(), is_outage=status > 0
+        )
+        self._note_at_once(flight)
+        fingerprint = self._in_flight.fingerprint_of(flight)
+        goes_back, effect = site.failed(
+            flight,
+            fingerprint,
+            refusal,
+            is_check=ASKS_AGAIN in flight.request.meta,
+            lost_at=self._counted_with(flight, now) if is_connection else 0,
+        )
+        self._sites.note_trouble(site)
+        if goes_back:
+            kind = str(status or "no answer")
+            self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
+        else:
+            _give_tries_back(flight.request, site.failures.take_owed(fingerprint))
+        if site.ceiling.is_certain and site.is_news("connections"):
+            self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
+        if effect is PauseEffect.DOUBTED:
+            if self.health_check.request(site):
+                return goes_back
+            effect = site.is_out(flight, refusal)
+        if effect is not None:
+            self._changed(effect, flight, reason, None)
+        return goes_back
+
+    def _counted_with(self, flight: Flight[Site], now: float) -> int:
+        """Return how many requests are in flight with this one that do not hang."""
+        site = flight.site
+        since = min(site.counts_since(now), flight.sent_at)
+        return self._in_flight.count_since(site, flight.slot, since)
+
+    def _report_ceiling(self, site: Site, most: int) -> None:
+        """Report how many connections a site accepts, of those the project allows."""
+        bound = int(site.ceiling.most)
+        at_once = counted(bound, "request")
+        self._emit(
+            events.CONNECTIONS_LIMITED,
+            site=site.name,
+            bound=bound,
+            most=most,
+            at_once=at_once,
+        )
+
+    def _note_at_once(self, flight: Flight[Site]) -> None:
+        """Note how many requests are in flight, if those are more than when it left."""
+        # requests need not arrive in the order they were sent in
+        if flight.at_once:
+            now_at_once = self._in_flight.in_slot(flight.slot)
+            flight.at_once = max(flight.at_once, now_at_once)
+
+    def _changed(
+        self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None
+    ) -> None:
+        site = flight.site
         if effect is PauseEffect.PAUSED:
             self._in_flight.evict(site)
         self._report(effect, flight, reason, level)
@@ -310,3 +392,10 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
+
+
+def _give_tries_back(request: Request, tries: int) -> None:
+    """Give tries of RetryMiddleware back that were spent while the site was out."""
+    spent = request.meta.get("retry_times", 0)
+    if tries and spent:
+        request.meta["retry_times"] = max(0, spent - tries)

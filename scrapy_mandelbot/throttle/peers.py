@@ -27,7 +27,8 @@ _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
 """Seconds for which a crawl lets another one send the first request."""
 _LOOK_AFTER = 0.25  # seconds, for what other processes have written
-_PROBES_FOR = 5.0  # seconds for which others wait for a probe
+_CLAIM_AFTER = 0.02  # seconds, at least, until a turn is claimed again
+_PROBES_FOR = 5.0  # seconds for which others wait for a probe if this crawl dies
 _HELD_FOR = 15.0  # seconds for which others wait for the answer of a turn, at most
 _CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 
@@ -64,6 +65,8 @@ class Peers:
         """Of those, the ones that a peer published and has not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
+        self._probed: set[Site] = set()
+        """Sites that this crawl probes while other processes wait for the answer."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
     def begin(self) -> None:
@@ -135,12 +138,16 @@ class Peers:
         """
         self._turns.put(name, due, 1)
         is_wanted = not is_held and self.store.put_turn(name, due)
-        if any([other.hear_turn(name, due) for other in self._others()]):
+        is_awaited = False
+        for other in self._others():
+            if other.hear_turn(name, due):
+                is_awaited = True
+        if is_awaited:
             return due + GIVES_WAY / 10  # they know at once
         if not is_wanted:
             return due
-        share = _share(due - self._now())
-        return due + share + self._random.uniform(0.0, share)
+        # Not the first to ask for the turn after the next one, either.
+        return due + 2 * _gives_way(due - self._now())
 
     def hear_pause(self, name: str, pause: StoredPause | None) -> None:
         """Pause a site as a peer did, which sends the first request afterwards.
@@ -192,6 +199,11 @@ class Peers:
         for key, pause in self.store.changed_pauses().items():
             if pause is None or pause != self._known.get(key):
                 self.hear_pause(key, pause)
+        for site in list(self._probed):
+            if site.pause.probe is None:
+                self._probed.discard(site)
+            else:
+                self._hold_for_probe(site)
         self._timers.set(self, self._now() + _LOOK_AFTER, self._look)
 
     def claim_turn(self, site: Site) -> float:
@@ -199,16 +211,30 @@ class Peers:
         now = self._now()
         delay = site.pacer.due_after(now) - now
         held_for = max(delay, _HELD_FOR)
-        longest_wait = held_for + _CLOCKS_DIFFER
-        taken = self.store.claim_turn(site.name, now + held_for, longest_wait)
-        return min(taken, now + max(_LOOK_AFTER, delay / 4))  # it may end sooner
+        taken = self.store.claim_turn(
+            site.name,
+            held_for=held_for,
+            longest_wait=held_for + _CLOCKS_DIFFER,
+            gives_way=_gives_way(delay),
+        )
+        # It may end sooner; asked within the delay, this crawl knows when it does.
+        again_after = max(min(_LOOK_AFTER, delay), delay / 4, _CLAIM_AFTER)
+        return min(taken, now + again_after * self._random.uniform(0.7, 0.9))
 
-    def note_probe(self, name: str) -> None:
-        """Let the others wait for what comes of the probe that this crawl sends."""
-        pause = self._known.get(name)
-        if pause is not None:
-            until = self._now() + _PROBES_FOR
-            self.put_pause(name, pause._replace(until=until))
+    def note_probe(self, site: Site) -> None:
+        """Let the others wait for what comes of the probe that this crawl sends.
+
+        Those of other processes wait until its answer, however long it takes.
+        """
+        if self.store.is_shared:
+            self._probed.add(site)
+        self._hold_for_probe(site)
+
+    def _hold_for_probe(self, site: Site) -> None:
+        pause = self._known.get(site.name)
+        until = self._now() + _PROBES_FOR
+        if pause is not None and pause.until < until - _PROBES_FOR / 2:
+            self.put_pause(site.name, pause._replace(until=until))
 
     def _others(self) -> Iterator[Peers]:
         for other in list(_IN_THIS_PROCESS):
@@ -216,6 +242,6 @@ class Peers:
                 yield other
 
 
-def _share(seconds: float) -> float:
-    """Let a peer of this process go first."""
-    return min(GIVES_WAY / 10, max(0.0, seconds / 10))
+def _gives_way(delay: float) -> float:
+    """Return the seconds of a turn in which only who was the first to ask may go."""
+    return min(GIVES_WAY / 4, max(0.0, delay / 4))

@@ -82,8 +82,15 @@ class Throttle:
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(
-            crawler, self.ended, events_.count, clock.now, self._limit_found
+            crawler,
+            self.ended,
+            events_.count,
+            clock.now,
+            self._limit_found,
+            is_paced=self.is_paced,
         )
+        self.release = self.in_flight.release
+        """Notes that a request is done with the downloader, whatever came of it."""
         self.budgets: Budgets | None = None
         """With MANDELBOT_SITE_BUDGET: what the crawl takes of each site."""
         if config.has_budgets:
@@ -110,6 +117,7 @@ class Throttle:
             total=config.pause_total,
         )
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
+        self.pauses.health_check = self.health_check
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
@@ -291,7 +299,10 @@ class Throttle:
         decision = self.decide(site, flight)
         if decision is not GO:
             return decision
-        if site.pacer.is_on and (due := self.peers.claim_turn(site)):
+        due = 0.0
+        if site.pacer.is_needed(self._now()):
+            due = self.peers.claim_turn(site)
+        if due:
             site.pacer.postpone(due)  # takes it back
             return self.decide(site, flight)
         self.let_leave(flight)
@@ -309,7 +320,7 @@ class Throttle:
             site.tally.left(now)
             self._keep_turn(site, now, is_held=True)
         if site.pause.probe is flight:
-            self.peers.note_probe(site.name)
+            self.peers.note_probe(site)
 
     async def wait(
         self, flight: Flight[Site], decision: Decision | None = None
@@ -377,7 +388,7 @@ class Throttle:
     def handed_on(self, flight: Flight[Site]) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(self.in_flight.fingerprint_of(flight))
+        flight.site.forget(self.in_flight.fingerprint_of(flight))
 
     def send_back(
         self, flight: Flight[Site], event: events.Event = events.BOUNCED
@@ -407,15 +418,9 @@ class Throttle:
             )
         else:  # there may be many of a site
             self._count(events.PAGE_GIVEN_UP, site=site.name)
-        site.faults.forget(self.in_flight.fingerprint_of(flight))
+        site.forget(self.in_flight.fingerprint_of(flight))
         flight.not_before = inf
         return self.send_back(flight)
-
-    def release(self, flight: Flight[Site]) -> None:
-        """Note that the request is done with the downloader, whatever came of it."""
-        self.in_flight.release(flight)
-        if flight.reservations or self.is_paced or not flight.site.is_plain:
-            self.ended(flight)
 
     # Paces.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import recorded
 import table
+from cell import measure
 from cells import CELLS
 from loop_time import TIME
 
 ROWS = pytest.StashKey[dict[str, list[str]]]()
+STOCK = pytest.StashKey[dict[str, dict]]()
 COMES_WITHIN = 0.002
 """Seconds of the machine in which what a socket was given has come."""
 
@@ -18,13 +21,21 @@ def pytest_addoption(parser):
         action="store_true",
         help="print the table of the cells that ran; write it if all of them did",
     )
+    parser.addoption(
+        "--record-stock",
+        action="store_true",
+        help="write what stock Scrapy makes of the cells to stock.json",
+    )
 
 
 def pytest_configure(config):
     config.stash[ROWS] = {}
+    config.stash[STOCK] = {}
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("--record-stock", default=False):
+        recorded.write(config.stash[STOCK])
     if not config.getoption("--table", default=False):
         return
     measured = config.stash[ROWS]
@@ -46,6 +57,22 @@ def record_row(request):
         request.config.stash[ROWS][cell.name] = table.row_of(cell, stock, ours)
 
     return record
+
+
+@pytest.fixture
+def measure_stock(request, tmp_path):
+    """Return what stock Scrapy makes of a cell, from the record where that holds."""
+    both_crawl = request.config.option.markexpr == ""
+
+    async def stock(cell):
+        found = None if both_crawl else recorded.recorded(cell, cell.make())
+        if found is not None:
+            return found
+        measured = await measure(cell, tmp_path, addon=False)
+        request.config.stash[STOCK][cell.name] = recorded.row_of(measured)
+        return measured
+
+    return stock
 
 
 @pytest.fixture

@@ -32,12 +32,12 @@ def _parameter(cell):
 @pytest.mark.usefixtures("time_is_simulated")
 @ensureDeferred
 async def test_the_addon_is_not_worse_than_stock_scrapy(
-    cell, redis_url, tmp_path, record_row
+    cell, redis_url, tmp_path, measure_stock, record_row
 ):
     """Pages, requests and seconds are within the bounds of the cell."""
     if not is_asyncio_reactor_installed():
         pytest.skip("only asyncio's time is turned")
-    stock = await measure(cell, tmp_path, addon=False)
+    stock = await measure_stock(cell)
     ours = await measure(cell, tmp_path, addon=True, job=redis_url)
     record_row(cell, stock, ours)
     broken = "; ".join(violations(cell, stock, ours, len(cell.make().sites)))

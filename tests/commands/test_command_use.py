@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mandelbot.cli import VERBS as LIBRARYS_VERBS
 from mandelbot.cli.invocation import DEFAULTS
+from mandelbot.cli.verbs import VERBS as LIBRARYS_VERBS
 from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands import robots as command

@@ -1,6 +1,4 @@
-"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on; no timer
-is early.
-"""
+"""The clock that skips waits: on whatever Scrapy runs on, and no timer is early."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 from crawling import LinksSpider, ensureDeferred
 from crawling import crawl as crawl_here
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from mandelbot.robotstxt.decider import Decider
 from mandelbot.robotstxt.index import DecidingRules
 from webs import Answer, site
@@ -134,7 +134,7 @@ def test_each_step_to_the_first_verdict_is_short():
     def count(_frame, event, _what):
         calls[-1] += event == "call"
 
-    steps = robots.explaining("Mandelbot")
+    steps = robots.decider("Mandelbot").explaining()
     gc.disable()  # what other tests left would be finalized amid a step
     sys.setprofile(count)
     try:

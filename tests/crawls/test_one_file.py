@@ -1,4 +1,4 @@
-"""Crawls with one store in a file, and nothing else in common, as in several processes."""
+"""Crawls that have nothing in common but a store's file, as in several processes."""
 
 from __future__ import annotations
 

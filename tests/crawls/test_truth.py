@@ -13,16 +13,16 @@ from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from mandelbot import RobotsTxt
 from mandelbot.cli.output import TerminalStyle, check_report, fix_report
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import READERS, named, normalize
 from mandelbot.fix.effects import PROTEGO
 from mandelbot.fix.questions import SITE, probes
-from mandelbot.robotstxt import RobotsTxt
 from webs import Answer, Closed, html, site
 
-from scrapy_mandelbot.report.summary import COLUMNS
+from scrapy_mandelbot.report.summary import headings
 from scrapy_mandelbot.time_text import duration
 
 STAR = "User-agent: *\n"
@@ -407,12 +407,12 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
     (table,) = result.logged("What happened at the sites:")
     tables = [one.splitlines() for one in table.partition("\n")[2].split("\n\n")]
     for web, url in zip(sites, urls, strict=True):
-        row = dict.fromkeys(COLUMNS, "")
+        row = dict.fromkeys(headings(), "")
         for head, *rows in tables:
             line = next((one for one in rows if url in one), None)
             if line is not None:
                 row |= {
-                    name: _cell(head, line, name) for name in COLUMNS if name in head
+                    name: _cell(head, line, name) for name in headings() if name in head
                 }
         data = next(one for one in report["sites"] if one["site"] == url)
         own = [hit for hit in web.hits if hit.path != "/robots.txt"]

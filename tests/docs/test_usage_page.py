@@ -10,8 +10,8 @@ import docutils.core
 import docutils.nodes
 import docutils.utils
 import pytest
+from mandelbot import RobotsTxt, usage
 from mandelbot.preferences.statements import CATEGORY_TEXTS, DOCUMENTS, MEANINGS
-from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
 CASES = Path(__file__).parents[2] / "packages" / "mandelbot" / "tests" / "cases"
@@ -75,7 +75,7 @@ def test_each_robot_that_trains_by_a_public_list_is_known_or_left_out_for_a_reas
     """A Disallow for it refuses training; a name ends at its space."""
     name, _, reason = line.partition("\t")
     robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
-    said = robots.usage("https://example.com/", "Examplebot")
+    said = usage(robots, "https://example.com/", "Examplebot")
     assert said["train-ai"] == ("unknown" if reason else "disallowed")
 
 

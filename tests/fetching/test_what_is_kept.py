@@ -12,8 +12,8 @@ import tracemalloc
 
 import pytest
 from crawling import SETTINGS, ensureDeferred
+from mandelbot import RobotsTxt
 from mandelbot.answers.outcome import Answer
-from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 

@@ -1,8 +1,7 @@
-"""What every carrier of a job does: a server behind the six calls of ``JobServer``.
+"""What the carrier of a job does behind the six calls of ``RedisJobServer``.
 
-It runs on the Redis server of the tests, or on the one that the environment's
-``MANDELBOT_JOB_CARRIER`` names by a URL, whose package must be installed. Nothing here
-knows what the server is. Leases are of a tenth of a second where one has to end.
+Nothing here knows what the server is. Leases are of a tenth of a second where one has
+to end.
 """
 
 from __future__ import annotations

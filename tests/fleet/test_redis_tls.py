@@ -15,11 +15,8 @@ from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
 from scrapy_mandelbot.fleet.job_server import JobTerms
 from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.contract import StoredPause
 
 pytestmark = NEEDS_REDIS
-
-PAUSE = StoredPause(4e9, "503", 2)
 
 
 class Tls:
@@ -48,6 +45,12 @@ def tls(tmp_path_factory):
     with started.server, Redis.from_url(started.server.url) as client:
         add_user(client)
         yield started
+
+
+@pytest.fixture
+def client(tls):
+    with Redis.from_url(tls.server.url) as one:
+        yield one
 
 
 def test_a_job_is_kept_over_tls(tls):

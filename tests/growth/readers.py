@@ -16,11 +16,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.answers import meaning_of, terms_of, unpack
+from mandelbot import RobotsTxt
+from mandelbot.answers.content_codings import unpack
+from mandelbot.answers.meaning import meaning_of, terms_of
 from mandelbot.preferences.in_pages import page_usage
 from mandelbot.preferences.statements import read_content_usage
 from mandelbot.preferences.tdmrep import TdmFile
-from mandelbot.robotstxt import RobotsTxt
 from mandelbot.tags import robot_tags
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler

@@ -5,13 +5,10 @@ from __future__ import annotations
 import random
 from itertools import count
 
-from mandelbot.robotstxt import (
-    DIALECTS,
-    RobotsTxt,
-    as_servers_read_it,
-    header_text,
-    product_tokens,
-)
+from mandelbot import DIALECTS, RobotsTxt, lint, normalize, usage
+from mandelbot.preferences.of_file import preference_lines
+from mandelbot.robotstxt.agents import header_text, product_tokens
+from mandelbot.robotstxt.paths import as_servers_read_it
 from mandelbot.robotstxt.times import rate_at
 
 from growth import Row, numbered, repeated
@@ -308,13 +305,11 @@ _SAID = {
     "request_rates": lambda robots: robots.request_rates(AGENT),
     "visit_times": lambda robots: robots.visit_times(AGENT),
     "comments": lambda robots: robots.comments(AGENT),
-    "group_lines": lambda robots: robots.group_lines("crawl-delay", AGENT),
+    "decider": lambda robots: robots.decider(AGENT).values("crawl-delay"),
     "sitemaps": lambda robots: robots.sitemaps,
     "hosts": lambda robots: robots.hosts,
     "clean_params": lambda robots: robots.clean_params,
     "licenses": lambda robots: robots.licenses,
-    "usage": lambda robots: robots.usage(_URL, AGENT),
-    "preference_lines": lambda robots: robots.preference_lines(AGENT),
 }
 
 
@@ -337,9 +332,6 @@ def _rows_of(name):
     yield Row(
         f"{function}records", lambda it: it.records, FILES, name, read, bound=SLOW
     )
-    yield Row(
-        f"{function}misspelt_line", lambda it: it.misspelt_line, FILES, name, read
-    )
     yield Row(f"{function}sitemaps", lambda it: it.sitemaps, FILES, name, read)
     # The normal form is proved by six dialects, Protego and urllib.robotparser.
     # For many agents that share many rules its cost grows faster than the file, up to
@@ -351,10 +343,12 @@ def _rows_of(name):
         if shape != "many agents, many rules"
     }
     yield Row(
-        f"{function}rewrite", lambda it: it.rewrite(), files, name, read, bound=8 * SLOW
-    )
-    yield Row(
-        f"{function}tables", lambda it: it.tables(), FILES, name, read, bound=SLOW
+        "robotstxt.normalize",
+        lambda it: normalize(it, max_decisions=2_000),
+        files,
+        name,
+        read,
+        bound=8 * SLOW,
     )
 
     few = RobotsTxt.parse(_FEW, dialect=name)
@@ -418,8 +412,8 @@ ROWS = (
         for row in _rows_of(name)
     ),
     Row(
-        "robotstxt.RobotsTxt.findings",
-        lambda robots: robots.findings(),
+        "robotstxt.lint",
+        lint,
         FILES,
         prepare=_reading("mandelbot"),
         # so many pairs of rules are compared, however few rules there are
@@ -429,6 +423,26 @@ ROWS = (
         Row(f"robotstxt.RobotsTxt.{field}", run, FILES, name, _reading(name))
         for name in _READ_ALIKE
         for field, run in _SAID.items()
+    ),
+    *(
+        Row(
+            "preferences.usage",
+            lambda robots: usage(robots, _URL, AGENT),
+            FILES,
+            name,
+            _reading(name),
+        )
+        for name in _READ_ALIKE
+    ),
+    *(
+        Row(
+            "preferences.preference_lines",
+            lambda robots: preference_lines(robots, AGENT),
+            FILES,
+            name,
+            _reading(name),
+        )
+        for name in _READ_ALIKE
     ),
     Row(
         "robotstxt.rate_at",
@@ -448,12 +462,6 @@ NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
     "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
-    "robotstxt.RobotsTxt.preparing": (
-        "the same index as the decisions, which are measured"
-    ),
-    "robotstxt.RobotsTxt.explaining": (
-        "the same rules as the verdicts, which are measured"
-    ),
     "robotstxt.known_robot_verdict": "a verdict, which is measured, by another name",
     "robotstxt.Rule.of": "a line that was matched before, cut and decoded",
     "robotstxt.RequestRate": "two numbers of nine digits at most",

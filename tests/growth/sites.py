@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from mandelbot import origins
+from mandelbot import RobotsTxt, origins
 from mandelbot.answers import inside, retry_after
-from mandelbot.robotstxt import RobotsTxt
 
 from growth import Row, numbered, repeated
 from scrapy_mandelbot.politeness import bot_blocks, faults, pace

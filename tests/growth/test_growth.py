@@ -25,11 +25,19 @@ ROOMS = {
     "dates": ["mandelbot.dates"],
     "preferences": [
         "mandelbot.preferences.in_pages:page_usage,stated_terms",
+        "mandelbot.preferences.of_file:preference_lines,usage",
         "mandelbot.preferences.statements:Statement,Terms,Usage",
         "mandelbot.preferences.tdmrep:TdmFile,with_tdm_file",
     ],
     "robotstxt": [
-        "mandelbot.robotstxt",
+        "mandelbot.findings:lint",
+        "mandelbot.fix:normalize",
+        "mandelbot.robotstxt.agents:header_text,product_tokens",
+        "mandelbot.robotstxt.dialects:Dialect",
+        "mandelbot.robotstxt.known_robots:known_robot_verdict",
+        "mandelbot.robotstxt.paths:as_servers_read_it",
+        "mandelbot.robotstxt.robots_txt:RobotsTxt",
+        "mandelbot.robotstxt.verdict:Rule,Verdict",
         "mandelbot.robotstxt.records:Record,RecordProblem",
         "mandelbot.robotstxt.times:RequestRate,TimeWindow,rate_at",
     ],
@@ -78,7 +86,7 @@ def _marks(row):
     """Leave what takes seconds to later runs, where another row judges the same
     function.
     """
-    if not row.function.endswith(".rewrite") or row.variant == "mandelbot":
+    if not row.function.endswith(".normalize") or row.variant == "mandelbot":
         return []
     return [pytest.mark.slow if row.variant == "extended2" else pytest.mark.thorough]
 

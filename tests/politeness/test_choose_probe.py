@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import scrapy
 
+from scrapy_mandelbot.politeness.failures import Failures
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
@@ -30,11 +31,15 @@ def site():
     )
     faults = SimpleNamespace(
         is_suspect=lambda one, _well: "/sick/" in one.url,
-        times=lambda path: path == "/old",
         urls={},
     )
     return SimpleNamespace(
-        has_refused=True, pause=pause, faults=faults, well_url="https://example.com/"
+        has_refused=True,
+        pause=pause,
+        faults=faults,
+        failures=Failures.NONE,
+        times=lambda path: path == "/old",
+        well_url="https://example.com/",
     )
 
 

@@ -323,9 +323,9 @@ def test_only_the_lines_for_the_agent_count():
         b"User-agent: other\r\nCrawl-delay: 9\r\nAllow: /\r\n\r\n"
         b"User-agent: mandelbot\r\nCrawl-delay: 1\r\n"
     )
-    assert robots.group_lines("crawl-delay", "Mandelbot") == ((6, "1"),)
-    assert robots.group_lines("crawl-delay", "other") == ((2, "9"),)
-    assert robots.group_lines("crawl-delay", "third") == ()
+    assert robots.decider("Mandelbot").values("crawl-delay") == [(6, "1")]
+    assert robots.decider("other").values("crawl-delay") == [(2, "9")]
+    assert robots.decider("third").values("crawl-delay") == []
 
 
 def test_a_file_of_a_thousand_windows_is_read_in_no_time():

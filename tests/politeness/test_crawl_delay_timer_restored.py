@@ -10,7 +10,7 @@ import pytest
 from crawl_delays import CrawlDelayTimer
 from hypothesis import given
 from hypothesis import strategies as st
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pacer import Pacer

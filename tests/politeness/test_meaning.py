@@ -26,7 +26,8 @@ CLASSES += (451, 500, 502, 503, 520, 599, 999)
 """A status of each kind that a response can have."""
 WITHOUT_MARKS = {
     **dict.fromkeys((200, 202, 204, 301, 304), Kind.PAGE),
-    **dict.fromkeys((400, 401, 405, 418, 451, 500, 502, 520, 599, 999), Kind.ERROR),
+    **dict.fromkeys((400, 401, 405, 418, 451, 999), Kind.ERROR),
+    **dict.fromkeys((500, 502, 520, 599), Kind.FAILED),
     402: Kind.TERMS,
     403: Kind.FORBIDDEN,
     404: Kind.MISSING,
@@ -82,7 +83,8 @@ def test_a_time_turns_any_error_into_not_now_but_a_missing_page(status):
 @pytest.mark.parametrize("status", CLASSES)
 def test_nothing_pauses_without_pause_statuses(status):
     """``MANDELBOT_PAUSE_HTTP_CODES = []``: no time that is named counts either."""
-    assert kind_of(status, {"Retry-After": "7"}, ()) is not Kind.NOT_NOW
+    kind = kind_of(status, {"Retry-After": "7"}, ())
+    assert kind not in {Kind.NOT_NOW, Kind.FAILED}
 
 
 @pytest.mark.parametrize("status", [200, 302, 404, 410])
@@ -131,8 +133,8 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         [(OTHER_ERRORS, [WITH_TIME, USED_UP])],
     ),
     "502, 504, 520 and other 5xx, without a time": (
-        "the server, or the one behind it, failed",
-        Kind.ERROR,
+        "the page failed, or the server behind it is out",
+        Kind.FAILED,
         [(set(range(500, 600)) - {*PAUSE_STATUSES}, [PLAIN])],
     ),
     "an unreadable ``Retry-After``": (
@@ -187,7 +189,8 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
 }
 """Of each answer in the docs: what they say it means, and what its responses mean."""
 NO_RESPONSE = {
-    "connections refused, reset or timed out by a site that has answered before",
+    "connections refused by a site that has answered before",
+    "connections reset or timed out by a site that has answered before",
     "the same from a host that has never answered",
     "503 to several names of one server",
     "robots.txt forbids it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace

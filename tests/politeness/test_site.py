@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
+from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
@@ -589,19 +590,46 @@ def test_given_up_it_is_asked_no_more(site):
     assert not site.give_up("again")
 
 
-def test_silence_of_one_request_is_not_the_site(site):
-    """Two of them are, or one where nobody listens; none, before it ever answered."""
-    one, two = flight_to(site, "/one"), flight_to(site, "/two")
-    assert not site.is_silent(one, b"1", 100, is_certain=True)
-    site.answered(one, 100, b"")
-    assert not site.is_silent(one, b"1", 101, is_certain=False)
-    assert not site.is_silent(one, b"1", 102, is_certain=False)
-    assert site.is_silent(one, b"1", 103, is_certain=True)
-    assert site.is_silent(two, b"2", 104, is_certain=False)
-    site.answered(one, 105, b"")
-    assert not site.is_silent(two, b"2", 106, is_certain=False)
-    refuse(site, 107)
-    assert site.is_silent(one, b"1", 107.5, is_certain=False), "it is paused"
+def fail(site, path, now, **more):
+    """Have a request fail as with a 502, and return what its site says."""
+    flight = flight_to(site, path)
+    site.handed_out(flight, now, as_scout=False)
+    refusal = Refusal(now, "502", is_outage=True)
+    return site.failed(flight, path.encode(), refusal, **more)
+
+
+def well(site, path, now):
+    flight = flight_to(site, path)
+    site.handed_out(flight, now, as_scout=False)
+    site.answered(flight, now, path.encode())
+
+
+def test_failures_are_the_pages_until_a_page_fails_that_was_well(site):
+    """Several in doubt have it asked for; none, before the site ever answered."""
+    assert fail(site, "/one", 99) == (False, None)
+    well(site, "/", 100)
+    assert fail(site, "/one", 101) == (False, None)
+    assert fail(site, "/one", 102) == (False, None), "it is one page"
+    assert fail(site, "/two", 103) == (False, PauseEffect.DOUBTED)
+    assert site.is_plain
+    assert fail(site, "/", 104, is_check=True) == (True, PauseEffect.PAUSED)
+    assert site.failures.take_owed(b"/one") == 0, "it may be why"
+    assert site.failures.take_owed(b"/two") == 1
+    late = site.failed(flight_to(site), b"/three", Refusal(104.5, "502"))
+    assert late == (True, None), "it is paused"
+
+
+def test_a_good_answer_clears_the_site_and_it_takes_more_to_doubt_it_again(site):
+    well(site, "/", 100)
+    fail(site, "/one", 101)
+    assert fail(site, "/two", 101) == (False, PauseEffect.DOUBTED)
+    well(site, "/three", 102)
+    assert fail(site, "/one", 103) == (False, None), "it is known to fail"
+    assert fail(site, "/two", 103) == (False, None)
+    for number in range(3):
+        assert fail(site, f"/{number}", 104) == (False, None)
+    assert fail(site, "/last", 104) == (False, PauseEffect.DOUBTED), "it is the fourth"
+    assert site.is_plain
 
 
 def test_it_is_written_down_as_plain_data(site):
@@ -731,8 +759,8 @@ def test_what_is_kept_of_a_site_is_bounded(site):
     site.answered(flight_to(site), 0, b"")
     for number in range(5_000):
         which = b"%d" % number
-        site.is_silent(flight_to(site), which, 1, is_certain=False)
-    assert len(site._unanswered) == 1_000
+        site.failed(flight_to(site), which, Refusal(1, "502", is_outage=True))
+    assert len(site.failures.doubted) == MOST_FAILED_PAGES
     for number in range(5_000):
         which = b"%d" % number
         refuse(site, 1, which, f"/{number}/{number}/page?{number}")

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from clocks import MIDNIGHT as NOW
 from flights import follow
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight

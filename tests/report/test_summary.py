@@ -16,7 +16,7 @@ from scrapy_mandelbot.report.samples import (
     SitemapsRecord,
     TagsRecord,
 )
-from scrapy_mandelbot.report.summary import COLUMNS, CrawlSummary, summary
+from scrapy_mandelbot.report.summary import CrawlSummary, headings, summary
 
 HEADER = ["SITE", "PAGES", "END", "REFUSED", "PAUSES", "PAUSED", "FOR", "SITEMAPS"]
 HEADER += ["DELAY"]
@@ -98,7 +98,7 @@ def test_the_table_fits_the_terminal(record, width):
     a_troubled_record(record)
     table = summary(record, NOW + 60, 20, width)
     assert max(map(len, table.split("\n"))) <= (width or 300)
-    for value in (*COLUMNS, "1,204", "given up", "5 s, not obeyed: 0.25 s"):
+    for value in (*headings(), "1,204", "given up", "5 s, not obeyed: 0.25 s"):
         assert table.count(value) == 1, value
     assert table.count("30 a minute") == 1
     assert table.count("\n\n") == (

@@ -17,9 +17,7 @@ from scrapy_mandelbot.report.job_report import JobState, job_report
 from scrapy_mandelbot.report.samples import PauseRecord
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.worker_report import (
-    LEFT,
     MOST_SITES,
-    NOT_LEFT,
     compressed,
     filling,
     read,
@@ -65,17 +63,6 @@ def a_site(pages=0, taken=None, site=SITE, **ends) -> SiteRecord:
     return one
 
 
-def test_a_report_holds_each_field_of_a_site_or_leaves_it_out_on_purpose():
-    """A new field has to be added to one of them."""
-    fields = {*SiteRecord.__annotations__, *vars(SiteRecord(SITE, NOW))}
-    numbers = {
-        name
-        for name, value in vars(SiteRecord).items()
-        if isinstance(value, (int, float)) and not name.startswith("__")
-    }
-    assert (fields | numbers) - NOT_LEFT <= LEFT
-
-
 def test_what_is_read_is_what_was_left():
     """Of all kinds of sites, but for what needs each request to be recorded."""
     record = a_record()
@@ -116,8 +103,8 @@ GOOD = json.loads(zlib.decompress(body_of(a_record())))
         b"not compressed",
         zlib.compress(b"{"),
         zlib.compress(b"[]"),
-        zlib.compress(b'{"version": 1}'),
-        zlib.compress(json.dumps({**GOOD, "version": 2}).encode()),
+        zlib.compress(b'{"version": 2}'),
+        zlib.compress(json.dumps({**GOOD, "version": 1}).encode()),
         zlib.compress(json.dumps({**GOOD, "began": "today"}).encode()),
         zlib.compress(json.dumps({**GOOD, "sites": [{"site": SITE}]}).encode()),
         zlib.compress(json.dumps({**GOOD, "rest": None}).encode()),
@@ -131,7 +118,7 @@ GOOD = json.loads(zlib.decompress(body_of(a_record())))
         "cut",
         "list",
         "short",
-        "new",
+        "old",
         "time",
         "site",
         "rest",

@@ -540,9 +540,9 @@ def calls_of(function) -> int:
 
 @ensureDeferred
 async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
-    """Among ten sites or five thousand: neither looks at the others."""
+    """Among twenty sites or five thousand: neither looks at the others."""
     found = []
-    for sites in 10, 5_000:
+    for sites in 20, 5_000:
         crawler = make_crawler()
         scheduler = open_scheduler(crawler)
         fill(scheduler, *(f"https://site{number}.example/" for number in range(sites)))

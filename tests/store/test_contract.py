@@ -40,10 +40,8 @@ def sqlite(request, tmp_path):
 
 @pytest.fixture(params=["memory", "sqlite, unsaved", "sqlite, saved"])
 def store(request, tmp_path):
-    if request.param == "memory":
-        store = MemoryStore()
-    else:
-        store = sqlite(request, tmp_path)
+    is_in_memory = request.param == "memory"
+    store = MemoryStore() if is_in_memory else sqlite(request, tmp_path)
     yield store
     store.close()
 

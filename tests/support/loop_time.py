@@ -1,4 +1,4 @@
-"""A clock for tests of projects that skips waits; see ``docs/testing.rst``.
+"""A clock for tests of crawls that skips waits: ``with autojump():``.
 
 Two things follow the clock: the event loop, whose timers ring when the clock says so,
 and the modules of Scrapy that compare times themselves (``DOWNLOAD_DELAY``, the
@@ -113,7 +113,7 @@ class LoopTime(Clock):
     @contextmanager
     def _following_engines(self) -> Iterator[None]:
         """Follow each crawl that begins inside the block, stock Scrapy's too."""
-        from scrapy.core.engine import ExecutionEngine  # noqa: PLC0415 -- slow
+        from scrapy.core.engine import ExecutionEngine
 
         before = ExecutionEngine.__init__
 
@@ -152,7 +152,7 @@ class LoopTime(Clock):
                 reactor.doIteration = self._instead_of(reactor.doIteration)
         if by_asyncio and (loop := asyncio.get_event_loop()) not in self._loops:
             self._take(loop, "time")
-            selector = loop._selector  # type: ignore[attr-defined] # noqa: SLF001
+            selector = loop._selector  # type: ignore[attr-defined]
             selector.select = self._instead_of(selector.select)
 
     def _only_time_is_waited_for(self) -> bool:

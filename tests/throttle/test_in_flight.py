@@ -38,7 +38,9 @@ class World:
         self.active: set[Request] = downloader.active
         self.changed: list[tuple[str, int]] = []
         self.lost: list[object] = []
-        self.in_flight = InFlight(crawler, self.lost.append, print, float, print)
+        self.in_flight = InFlight(
+            crawler, self.lost.append, print, float, print, is_paced=False
+        )
         queue = SimpleNamespace(
             slot_changed=lambda *change: self.changed.append(change)
         )

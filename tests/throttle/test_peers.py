@@ -238,7 +238,7 @@ def test_what_a_store_does_not_have_yet_or_ever_is_not_over(
     for crawler in crawlers:
         open_scheduler(crawler)
     other, one = (World(crawler, 0) for crawler in crawlers)
-    third = SqliteStore(tmp_path / "one.db")
+    third = SqliteStore(tmp_path / "one.db", now=clock.now)
     third.put_pause("https://third.example", StoredPause(clock.now() + 100, "503"))
     clock.turn(0.4)
     one.refused(30)

@@ -36,7 +36,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mandelbot import RobotsTxt
+from mandelbot import lint
 from mandelbot.findings import Severity
 
 SEED = 20261128
@@ -233,7 +233,7 @@ def of_mandelbot(bodies: list[str]) -> list[list[Report]]:
     """Ask this library."""
     found = []
     for body in bodies:
-        findings = RobotsTxt.parse(body.encode()).findings()
+        findings = lint(body.encode())
         found.append(
             [
                 Report(one.line or 0, one.code)

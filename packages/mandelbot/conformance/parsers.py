@@ -102,8 +102,8 @@ def mandelbot(question):
     if "tdmrep" in given:
         file = tdmrep.TdmFile.parse(given["tdmrep"].encode())
         page = tdmrep.with_tdm_file(page, file.usage(given["url"]))
-    answers = robots.usage(given["url"], agent).combined_with(page).answers
-    return {name: answer for name, answer in answers.items() if answer != "unknown"}
+    said = package.usage(robots, given["url"], agent).combined_with(page)
+    return {name: one for name, one in said.answers.items() if one != "unknown"}
 
 
 def octets_of(given, name):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cases import google
 from corpus import CORPUS, read_files, read_verdicts
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
 PASSED_OVER = (b"# ", b"x-", b"X-Note: ", b"  \t#")
 ENDS = (b"\n", b"\r\n", b"\r")

@@ -14,7 +14,7 @@ import docutils.core
 import docutils.utils
 import pytest
 
-from mandelbot.robotstxt import DIALECTS
+from mandelbot import DIALECTS
 
 FOLDER = Path(__file__).parents[1] / "conformance"
 MAKE = runpy.run_path(str(FOLDER / "make.py"))

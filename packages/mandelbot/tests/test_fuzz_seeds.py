@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 

@@ -78,6 +78,39 @@ def test_what_protego_reads_as_disallow_stays_closed(parse, line):
     assert not robots.can_fetch("https://example.com/x", "Examplebot")
 
 
+WITHOUT_COLON = (
+    "user agent bot\ndisallow /x\n",
+    "USER  AGENT\tbot\r\n Disallow\t /x # a comment: closed\r\n",
+    "user-agent harry potter\ndisallow /x\n",
+    "user-agent *\ndisallow /x:y\n",
+    "user-agent *\ndisallow /x: y\n",
+    "user-agent *\ndisallow : /x\n",
+    "user-agent *\ndisallow :/x\n",
+    "user-agent *\ndisallow\n",
+    "user-agent *\ndisallow /x",
+    "user-agent *\rdisallow /x\rallow /x/y",
+    "useragent *\ndisalow /x y\n",
+    "user-agent *\ncrawl delay 5\n",
+    "user-agent *\nrequest rate 1/5\nvisit time 0600-0845\n",
+    "site-map https://example.com/s.xml\nhost example.com\n",
+    "Sitemap https://example.com/s.xml\nSitemaps: https://example.com/t.xml\n",
+)
+
+
+@pytest.mark.parametrize("text", WITHOUT_COLON)
+def test_a_line_without_a_colon_is_read_as_there(text):
+    """The first words are the field, the rest is the value, with blanks or not."""
+    here, there = (one.parse(text) for one in (Protego, protego.Protego))
+    for agent in ("bot", "harry potter"):
+        for path in ("/x", "/x:y", "/x/y", "/x%20y", "/:/x"):
+            url = f"https://example.com{path}"
+            assert here.can_fetch(url, agent) == there.can_fetch(url, agent), path
+        for method in ("crawl_delay", "request_rate", "visit_time"):
+            assert getattr(here, method)(agent) == getattr(there, method)(agent)
+    assert list(here.sitemaps) == list(there.sitemaps)
+    assert here.preferred_host == there.preferred_host
+
+
 DIFFERENT = {
     "a User-agent line": ("User-agent: Google\nDisallow: /\n", "/", "Googlebot"),
     "a robot's name in other letters": (
@@ -87,6 +120,11 @@ DIFFERENT = {
     ),
     "a URL with $, /a$": ("User-agent: *\nDisallow: /a$\n", "/a$", "Examplebot"),
     "/a$b": ("User-agent: *\nDisallow: /a$\n", "/a$b", "Examplebot"),
+    "a line with an unknown field between two User-agent lines": (
+        "User-agent: *\nInvalid: /x\nUser-agent: otherbot\nDisallow: /\n",
+        "/a",
+        "Examplebot",
+    ),
     "Allow: /a/index.html": (
         "User-agent: *\nAllow: /a/index.html\nDisallow: /\n",
         "/a/",

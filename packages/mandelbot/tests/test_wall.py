@@ -21,8 +21,8 @@ import mandelbot as room
 for one in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
     if one.name.rpartition(".")[2] not in {"__main__", "robots_page"}:
         importlib.import_module(one.name)
-from mandelbot import RobotsTxt
-RobotsTxt.parse(b"User-agent: *\\nDisallow: /a # b\\n").rewrite()
+from mandelbot import normalize
+normalize(b"User-agent: *\\nDisallow: /a # b\\n").text
 print(json.dumps(sorted(sys.modules)))
 """
 

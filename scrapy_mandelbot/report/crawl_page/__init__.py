@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mandelbot import pages
 from mandelbot.formatting import counted, number
 
+from scrapy_mandelbot.fields import page_table
+from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.time_text import duration, without_zone
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
 _SLOWER = 1.5  # times the time to the first byte
 
+if TYPE_CHECKING:
+    from scrapy_mandelbot.fields import Column
 
 _TROUBLES = {
     "unreachable": "never answered",
@@ -200,23 +204,15 @@ _DETAILED = (
     "turn_waits",
     "usage",
 )
-COLUMNS = (
-    ("site", "Site"),
-    ("state", "End"),
-    ("pages", "Pages"),
-    ("lost", "Lost"),
-    ("forbidden", "Forbidden"),
-    ("refused", "Refused"),
-    ("pauses", "Pauses"),
-    ("failures", "No answer"),
-    ("paused_for", "Paused, s"),
-    ("delay", "Delay asked, s"),
-    ("least_gap", "Least gap, s"),
-    ("median_gap", "Median gap, s"),
-    ("errors", "5xx of answers"),
-    ("time", "First byte, s"),
-)
-"""Columns of the table of sites: names and headings."""
+_FIRST = (("site", "Site"), ("state", "End"))
+"""The first columns: fields of the JSON, and headings."""
+
+
+def columns() -> list[tuple[str, str]]:
+    """Return the columns of the table of sites: names and headings."""
+    others = page_table(SiteRecord.FIELDS)
+    names = [(column.name or about.json, column.heading) for about, column in others]
+    return [*_FIRST, *names]
 
 
 def page_of(report: dict[str, Any]) -> str:
@@ -228,7 +224,7 @@ def page_of(report: dict[str, Any]) -> str:
     data = {
         "began": report["began"],
         "seconds": report["seconds"],
-        "columns": [name for name, _ in COLUMNS],
+        "columns": [name for name, _ in columns()],
         "rows": rows,
         "details": _details(report["sites"][: len(rows)]),
         "total": report["total"]["timeline"] and _packed(report["total"]["timeline"]),
@@ -240,7 +236,7 @@ def page_of(report: dict[str, Any]) -> str:
         {
             "report": report,
             "total": report["total"],
-            "columns": [words for _, words in COLUMNS],
+            "columns": [words for _, words in columns()],
             "first_rows": [
                 [value if isinstance(value, str) else number(value) for value in row]
                 for row in rows[:_SITES_AT_FIRST]
@@ -294,30 +290,24 @@ def _changed(compared: dict[str, Any] | None) -> list[tuple[str, ...]]:
 
 
 def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
+    others = page_table(SiteRecord.FIELDS)
     room = _NAMES
     for site in sites:
         room -= len(site["site"])
         if room < 0:
             return
-        pace = site["pace"]
-        gaps = site["gaps"]
-        answers = site["answers"]
-        yield [
-            site["site"],
-            site["state"],
-            site["pages"],
-            site["lost"],
-            site["forbidden"],
-            site["refused"],
-            site["pauses"],
-            site["failures"],
-            site["paused_for"],
-            None if pace is None else pace["asked"],
-            None if gaps is None else gaps["least"],
-            None if gaps is None else gaps["median"],
-            answers["errors"] if answers["all"] else None,
-            answers["time"],
-        ]
+        row = [site[name] for name, _ in _FIRST]
+        row += [_cell(site[about.json], column) for about, column in others]
+        yield row
+
+
+def _cell(value: Any, column: Column) -> Any:
+    """Return what is in a column, given the value of its field in the JSON."""
+    if value is None or not column.path:
+        return value
+    if column.where and not value[column.where]:
+        return None
+    return value[column.path]
 
 
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-# The public names, for type checkers and for __init__.py, which reads this file.
+# The public names for type checkers; __init__.py has them for the interpreter.
 
 from ._version import __version__ as __version__
 from .answers.outcome import Answer as Answer
@@ -7,17 +7,27 @@ from .answers.outcome import Outcome as Outcome
 from .answers.outcome import OutcomeKind as OutcomeKind
 from .answers.outcome import OutcomePolicy as OutcomePolicy
 from .answers.retry_after import wait_asked_for as wait_asked_for
-from .findings import Finding as Finding
-from .findings import Severity as Severity
-from .fix import normalize as normalize
+from .findings import lint as lint
+from .findings import lint_delivery as lint_delivery
+from .findings.catalogue import Finding as Finding
+from .findings.catalogue import Severity as Severity
+from .findings.delivery import Delivery as Delivery
+from .fix.correction import normalize as normalize
 from .preferences.in_pages import page_usage as page_usage
+from .preferences.of_file import usage as usage
 from .preferences.statements import Statement as Statement
+from .preferences.statements import Terms as Terms
 from .preferences.statements import Usage as Usage
-from .robotstxt import DIALECTS as DIALECTS
-from .robotstxt import Dialect as Dialect
-from .robotstxt import RobotsTxt as RobotsTxt
-from .robotstxt import Rule as Rule
-from .robotstxt import Verdict as Verdict
+from .robotstxt.agents import Agent as Agent
+from .robotstxt.dialects import DIALECTS as DIALECTS
+from .robotstxt.dialects import Dialect as Dialect
+from .robotstxt.known_robots import known_robot_verdict as known_robot_verdict
+from .robotstxt.records import Record as Record
+from .robotstxt.robots_txt import RobotsTxt as RobotsTxt
+from .robotstxt.times import RequestRate as RequestRate
+from .robotstxt.times import TimeWindow as TimeWindow
+from .robotstxt.verdict import Rule as Rule
+from .robotstxt.verdict import Verdict as Verdict
 from .sitemaps import SitemapEntry as SitemapEntry
 from .sitemaps import SitemapReader as SitemapReader
 from .tags import RobotTag as RobotTag

@@ -1,33 +1,27 @@
 """Public names of a package, each imported when it is first used.
 
-The names stand in the package's ``__init__.pyi``: one line for each, ``from .module
-import name as name``. Type checkers read it as it is.
+A package passes a mapping of its names to the modules that define them. Its
+``__init__.pyi`` says the same to type checkers; the tests compare both. Nothing reads a
+stub when a program runs: frozen programs and slim images have none.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
 def lazy_names(
-    package: str,
+    package: str, homes: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__all__``, ``__getattr__`` and ``__dir__`` for a package.
 
-    `package` is its ``__name__``. Whoever uses one name does not wait for the modules
-    of the others.
+    `package` is its ``__name__``; `homes` has the module of each name, relative to the
+    package: ``{"RobotsTxt": ".robotstxt"}``. Whoever uses one name does not wait for
+    the modules of the others.
     """
-    module: Any = sys.modules[package]
-    # Through its loader: the package may be in a zip file.
-    stub = module.__spec__.loader.get_data(f"{module.__path__[0]}/__init__.pyi")
-    homes = {}
-    for line in stub.decode().splitlines():
-        if line.startswith("from "):
-            _, home, _, name, *_ = line.split()
-            homes[name] = home
+    module = sys.modules[package]
     names = list(homes)
 
     def get(name: str) -> object:

@@ -7,19 +7,21 @@ False
 >>> robots.crawl_delay("Examplebot")
 2.5
 
-Misspelt fields and lines without a colon are read as Protego reads them. What differs:
-a name in a User-agent line has to equal a product token of the agent, and values are
-compared as RFC 9309 has it.
+Misspelt fields and lines without a colon are read as Protego reads them; a missing
+colon is written into ``robots.body``. What differs: a name in a User-agent line has to
+equal a product token of the agent, and values are compared as RFC 9309 has it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.dialects import DIALECTS
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
@@ -30,6 +32,7 @@ __all__ = ["Protego"]
 _DIALECT = replace(
     DIALECTS["mandelbot"],
     name="protego",
+    full_urls=False,
     spellings=(
         ("user-agent", ("useragent", "user agent")),
         ("disallow", ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")),
@@ -38,8 +41,22 @@ _DIALECT = replace(
         ("request-rate", ("request rate",)),
         ("visit-time", ("visit time",)),
     ),
-    colon_optional=True,
 )
+
+_FIELDS = ("allow", "host", *(word for row in _DIALECT.spellings for word in row[1]))
+_FIELDS += tuple(field for field, _ in _DIALECT.spellings)
+_FIELD = "|".join(sorted(_FIELDS, reverse=True)).replace(" ", "[ \\t]+")
+#: A field and the white space after it, where a colon is missing: the line has none, or
+#: its first one is part of a word, as in a URL.
+_WITHOUT_COLON = re.compile(
+    rf"(?:\A|(?<=[\r\n]))[ \t]*({_FIELD})[ \t]+"
+    r"(?=[^:#\s])(?=[^:#\r\n]*(?:\Z|[#\r\n]|:[^#\s]))",
+    re.IGNORECASE,
+)
+
+
+def _with_colon(line: re.Match[str]) -> str:
+    return " ".join(line[1].split()) + ": "
 
 
 class RequestRate(NamedTuple):
@@ -75,7 +92,8 @@ class Protego:
         if not isinstance(content, str):
             wrong = type(content).__name__  # type: ignore[unreachable]  # untyped callers
             raise TypeError(f"Protego.parse expects str, got {wrong}")
-        body = f"{content}\n".encode("utf-8", "surrogatepass")
+        text = _WITHOUT_COLON.sub(_with_colon, content)
+        body = f"{text}\n".encode("utf-8", "surrogatepass")
         return cls(RobotsTxt.parse(body, dialect=dialect, max_bytes=None))
 
     def can_fetch(self, url: str, user_agent: str) -> bool:

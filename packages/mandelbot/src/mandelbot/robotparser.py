@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 from urllib.robotparser import RequestRate
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.robotstxt.times import rate_at
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _FIRST_ERROR = 500
 class RobotFileParser:
     """Stands in for ``urllib.robotparser.RobotFileParser``."""
 
-    def __init__(self, url: str = "", *, dialect: str | Dialect = "mandelbot") -> None:
+    def __init__(self, url: str = "", *, dialect: str | Dialect = "rfc9309") -> None:
         self.disallow_all = False
         """Whether nothing may be fetched; callers may set it."""
         self.allow_all = False

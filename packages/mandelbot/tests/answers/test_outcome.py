@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tables import each_row
 
+from mandelbot import DIALECTS
 from mandelbot.answers.meaning import meaning_of
 from mandelbot.answers.outcome import (
     PAUSE_STATUSES,
@@ -15,7 +16,6 @@ from mandelbot.answers.outcome import (
     OutcomePolicy,
     SiteKnowledge,
 )
-from mandelbot.robotstxt import DIALECTS
 
 LAW = OutcomePolicy()
 REP1994 = OutcomePolicy(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)

@@ -359,23 +359,63 @@ CASES = (
     ),
     Case(
         "Paths",
-        "A full URL is reduced to its path.",
+        "A full URL counts for its host, however that is written, and for a path.",
         """
         User-agent: *
         Disallow: https://example.com/a*b$
-        Disallow: http://www.example.com:80?c
+        Disallow: http://www.Example.com:80?c
         Disallow: https://[x/d
         """,
-        forbidden=("/a1b", "/?c"),
-        allowed=("/a1bc", "/d", "/"),
+        forbidden=(
+            *("/a1b", "/?c", "https://example.com/a1b", "http://EXAMPLE.com/?c"),
+            *("http://www.example.com:80/a1b", "https://user@example.com.:443/a1b"),
+        ),
+        allowed=(
+            *("/a1bc", "/d", "/", "https://other.example/a1b"),
+            *("https://example.com:8443/a1b", "https://api.example.com/?c"),
+        ),
+        lines=(
+            ("/a1b", 2),
+            ("https://example.com/a1b", 2),
+            ("https://x.example/", None),
+        ),
     ),
     Case(
         "Paths",
-        "A full URL without a path is the root of the site.",
-        "User-agent: *\nAllow: https://example.com\nDisallow: /a\n",
-        allowed=("/", "/b"),
-        forbidden=("/a",),
-        lines=(("/b", 2),),
+        "A full URL without a path is the root of its host, and of no other.",
+        "User-agent: *\nAllow: https://example.com\nDisallow: /a\n"
+        "Disallow: http://other.example\n",
+        allowed=("https://example.com/", "https://www.example.com/b", "http://x/"),
+        forbidden=("/a", "https://example.com/a", "https://other.example:443/b"),
+        lines=(("https://example.com/b", 2), ("https://x.example/b", None)),
+    ),
+    Case(
+        "Paths",
+        "A full URL without a host matches nothing.",
+        "User-agent: *\nDisallow: http://\nDisallow: http:///a\nDisallow: https://:80/",
+        allowed=("/", "/a", "https://example.com/a", "http:///a"),
+    ),
+    *(
+        Case(
+            "Paths",
+            "RFC 9309's path-pattern begins with a slash: a full URL matches nothing.",
+            "User-agent: *\nDisallow: https://example.com/\nAllow: https://a.example\n",
+            allowed=("/", "/a", "https://example.com/", "https://a.example/"),
+            dialect=dialect,
+        )
+        for dialect in ("rfc9309", "google")
+    ),
+    *(
+        Case(
+            "Paths",
+            "In the dialects of older documents a full URL counts for its host.",
+            "User-agent: *\nDisallow: https://example.com/\n",
+            allowed=("https://a.example/", "http://example.com:8080/"),
+            forbidden=("/", "/a", "https://example.com/", "http://www.example.com/b"),
+            lines=(("https://example.com/", 2), ("https://a.example/", None)),
+            dialect=dialect,
+        )
+        for dialect in ("rep1994", "rep2008", "extended2")
     ),
     Case(
         "Paths",

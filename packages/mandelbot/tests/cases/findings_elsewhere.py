@@ -430,4 +430,157 @@ READ_OTHERWISE = (
     ),
 )
 
-CASES = SEARCHTOOLS_EXAMPLES + OTHER_DOCUMENTS + READ_OTHERWISE
+STARS = "Several groups for *"
+END = "The end of the last group"
+SLASHES = "Slashes"
+WORDS = "Words of names"
+USE = "Use"
+_WORDPRESS = "User-agent: *\nDisallow: /wp-admin/\nAllow: /wp-admin/admin-ajax.php\n"
+_FOR_ALL = "User-agent: *\nDisallow: /cart\n\n"
+_SIGNAL = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n\n"
+
+MEANT_OTHERWISE = (
+    _differs(
+        STARS,
+        "A plugin adds a group.",
+        f"{_WORDPRESS}\nUser-agent: *\nDisallow: /wp-content/uploads/wpforms/\n",
+        ("repeated-star", 5),
+    ),
+    _differs(
+        STARS,
+        "Another one closes nothing.",
+        f"{_WORDPRESS}\nUser-agent: *\nDisallow:\n",
+        ("repeated-star", 5),
+    ),
+    _differs(
+        STARS,
+        "A group opens what another one closes.",
+        f"{_WORDPRESS}\nUser-agent: *\nAllow: /wp-admin/images/\n",
+        ("repeated-agent", 5),
+    ),
+    _differs(
+        STARS,
+        "A group closes the site around what another one opens.",
+        f"{_WORDPRESS}\nUser-agent: *\nDisallow: /\n",
+        ("repeated-agent", 5),
+    ),
+    _differs(
+        END,
+        "Rules after a blank line, in the group of a robot that is let in.",
+        f"{_FOR_ALL}User-agent: one\nAllow: /\n\n# Routes\nDisallow: /api/\n",
+        ("last-lines-for-one", 8),
+    ),
+    _differs(
+        END,
+        "So with an empty Disallow.",
+        f"{_FOR_ALL}User-agent: one\nDisallow:\n\nDisallow: /api/\n",
+        ("last-lines-for-one", 7),
+    ),
+    _differs(
+        END,
+        "A statement about use after a comment.",
+        f"{_FOR_ALL}User-agent: one\nDisallow: /a\n# Use\nContent-Usage: train-ai=n\n",
+        ("last-lines-for-one", 7),
+    ),
+    *(
+        _same(END, says, body, "last-lines-for-one")
+        for says, body in (
+            (
+                "The robot has rules before the gap.",
+                f"{_FOR_ALL}User-agent: one\nDisallow: /a\n\nDisallow: /api/\n",
+            ),
+            ("No group is for all.", "User-agent: one\nAllow: /\n\nDisallow: /b\n"),
+            ("The last group is for all.", f"{_FOR_ALL}Disallow: /b\n"),
+            (
+                "What follows is said to all, too.",
+                f"{_FOR_ALL}User-agent: one\nAllow: /\n\nDisallow: /cart\n",
+            ),
+            (
+                "A statement is made to all, too.",
+                f"{_SIGNAL}User-agent: one\nAllow: /\n\nContent-Signal: search=no\n",
+            ),
+            (
+                "A comment within the rules of a robot.",
+                f"{_FOR_ALL}User-agent: one\nAllow: /\n# but\nDisallow: /api/\n",
+            ),
+            (
+                "A blank line after the names.",
+                f"{_FOR_ALL}User-agent: one\n\nDisallow: /api/\n",
+            ),
+        )
+    ),
+    *(
+        _differs(
+            SLASHES,
+            "One slash too many, which is no URL.",
+            f"User-agent: *\nDisallow: {path}\n",
+            (code, 2),
+        )
+        for path, code in (
+            ("//search", "double-slash"),
+            ("//www.example.com/a", "double-slash"),
+            ("///", "only-slashes"),
+            ("//", "only-slashes"),
+            ("//*", "only-slashes"),
+        )
+    ),
+    _same(SLASHES, "No URL.", "User-agent: *\nDisallow: //a.b/\n", "full-url"),
+    *(
+        _differs(
+            WORDS,
+            "A known name's words in another order, or with a bot too many.",
+            f"User-agent: {name}\nDisallow: /\n",
+            ("misspelt-agent", 1),
+        )
+        for name in (
+            "GoogleBot-Extended",
+            "Google-Extended-Bot",
+            "Extended-Google",
+            "Google-Mediapartners",
+            "Google_ExtendedBot",
+        )
+    ),
+    *(
+        _same(
+            WORDS,
+            "Names that their operators document, or that may be another robot's.",
+            f"User-agent: {name}\nDisallow: /\n",
+            "misspelt-agent",
+        )
+        for name in (
+            "Pinterest",
+            "Pinterestbot",
+            "Mail.Ru",
+            "Google-Safety",
+            "Examplebot",
+        )
+    ),
+    *(
+        _differs(
+            USE,
+            "A robot's own group says nothing of what is refused to all.",
+            f"{_SIGNAL}User-agent: {name}\n{rule}\n",
+            ("own-group-drops-usage", 5),
+        )
+        for name in ("GPTBot", "Googlebot")
+        for rule in ("Disallow:", "Disallow: /a", "Disallow: /\nAllow: /a")
+    ),
+    *(
+        _same(USE, says, f"{_SIGNAL}{body}\n", "own-group-drops-usage")
+        for says, body in (
+            ("The robot is shut out.", "User-agent: GPTBot\nDisallow: /"),
+            (
+                "Its group says so, too.",
+                "User-agent: GPTBot\nContent-Signal: ai-train=no\nDisallow: /a",
+            ),
+            (
+                "Its group allows it.",
+                "User-agent: GPTBot\nContent-Usage: train-ai=y\nDisallow: /a",
+            ),
+            ("A preview trains nothing.", "User-agent: Twitterbot\nDisallow:"),
+            ("A name that no request has.", "User-agent: Google-Extended\nAllow: /"),
+        )
+    ),
+)
+
+CASES = SEARCHTOOLS_EXAMPLES + OTHER_DOCUMENTS + READ_OTHERWISE + MEANT_OTHERWISE

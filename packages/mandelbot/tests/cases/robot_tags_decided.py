@@ -39,6 +39,27 @@ CASES = (
         agent="Max-Bot",
         means=NONE,
     ),
+    *(
+        TagCase(
+            DECIDED,
+            "Quotes around a value, as slips of a server's configuration leave them.",
+            headers=(text,),
+            means=NONE,
+        )
+        for text in (
+            '"noindex, nofollow"',
+            "'noindex, nofollow'",
+            '"noindex", "nofollow"',
+            'examplebot: "noindex, nofollow"',
+            '"examplebot: noindex, nofollow"',
+        )
+    ),
+    TagCase(
+        DECIDED,
+        "A date in quotes is a date.",
+        headers=('unavailable_after: "25 Jun 2010 15:00:00 PST"',),
+        means={"unavailable_after": utc(2010, 6, 25, 23)},
+    ),
     TagCase(
         DECIDED,
         "A robot's name may have a version.",

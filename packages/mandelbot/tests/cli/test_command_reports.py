@@ -12,6 +12,7 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.cli.output import Terminal, TerminalStyle
 from mandelbot.cli.output import check_report as findings
 from mandelbot.cli.output import compare_report as comparison
@@ -22,7 +23,6 @@ from mandelbot.cli.output.rules_in_force import Question, Rules
 from mandelbot.findings import FINDINGS, Delivery
 from mandelbot.fix import normalize
 from mandelbot.formatting import printable
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 PLAIN = TerminalStyle(colours=False)
 

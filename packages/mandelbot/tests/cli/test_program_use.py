@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import socket
 import subprocess
 import sys
 
 import pytest
 from small_webs import Answer
 
-from mandelbot.cli import VERBS
+from mandelbot.cli.verbs import VERBS
 
 CLEAN = b"User-agent: *\nDisallow: /private/\n"
 
@@ -27,9 +28,15 @@ def test_the_help_has_a_line_for_each_verb(robots):
     assert "--fail-on" not in text
 
 
+def no_such_host(host, *_):
+    """Look up nothing: the examples name hosts that exist."""
+    raise socket.gaierror(socket.EAI_NONAME, f"{host} is unknown here")
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_has_its_help(robots, verb):
+def test_each_verb_has_its_help(robots, monkeypatch, verb):
     """Its own options, all of them, two examples that it takes, and its exit codes."""
+    monkeypatch.setattr("socket.getaddrinfo", no_such_host)
     for option in ("--help", "-h"):
         run = robots(verb, option)
         assert (run.returncode, run.stderr) == (0, b"")

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.known_robots import IGNORE_STAR, KNOWN_ROBOTS, TOKENS
 
 BODY = b"""\

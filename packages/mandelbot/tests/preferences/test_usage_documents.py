@@ -6,17 +6,17 @@ import pytest
 from cases.usage import CASES
 from tables import each_row
 
-from mandelbot import RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.preferences.in_pages import page_usage
+from mandelbot.preferences.of_file import preference_lines
 from mandelbot.preferences.statements import CATEGORIES, DOCUMENTS, MEANINGS
 from mandelbot.preferences.tdmrep import TdmFile, with_tdm_file
-from mandelbot.robotstxt import DIALECTS
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
 
 def said(case, dialect="mandelbot"):
     """Return what is said of the case's page, in all places."""
-    file = RobotsTxt.parse(case.file, dialect=dialect).usage(case.url, case.agent)
+    file = usage(RobotsTxt.parse(case.file, dialect=dialect), case.url, case.agent)
     page = page_usage(case.headers, case.octets, case.agent)
     if case.tdmrep is not None:
         page = with_tdm_file(page, TdmFile.parse(case.tdmrep.encode()).usage(case.url))
@@ -78,17 +78,17 @@ def test_every_dialect_reads_statements(dialect):
         b"User-agent: *\nContent-Usage: train-ai=n\nContent-Signal:"
         b" search=yes\nDisallow: /x\n"
     )
-    usage = RobotsTxt.parse(file, dialect=dialect).usage(
-        "https://example.com/a", "Examplebot"
+    said = usage(
+        RobotsTxt.parse(file, dialect=dialect), "https://example.com/a", "Examplebot"
     )
-    assert (usage["train-ai"], usage["search"]) == ("disallowed", "allowed")
+    assert (said["train-ai"], said["search"]) == ("disallowed", "allowed")
 
 
 def test_an_unknown_category_is_an_error():
     """An unknown category is a mistake of the caller, not of the file."""
-    usage = RobotsTxt.parse(b"").usage("/", "a")
+    said = usage(RobotsTxt.parse(b""), "/", "a")
     with pytest.raises(KeyError):
-        usage["training"]
+        said["training"]
 
 
 def test_the_table_of_words_is_about_the_categories():
@@ -111,8 +111,8 @@ def test_the_table_of_words_is_about_the_categories():
 def test_what_is_no_url_hears_what_is_said_of_all_pages():
     """It is allowed, as it cannot be read, and no path is about it."""
     file = b"User-agent: *\nContent-Usage: search=y\nContent-Usage: / train-ai=y\n"
-    usage = RobotsTxt.parse(file).usage("http://[", "Examplebot")
-    assert (usage["search"], usage["train-ai"]) == ("allowed", "unknown")
+    said = usage(RobotsTxt.parse(file), "http://[", "Examplebot")
+    assert (said["search"], said["train-ai"]) == ("allowed", "unknown")
 
 
 def test_lines_about_a_robot_can_be_listed():
@@ -121,9 +121,9 @@ def test_lines_about_a_robot_can_be_listed():
         b"User-agent: a\nContent-Signal: x\nUser-agent: b\nContent-Usage: /p search=n\n"
     )
     robots = RobotsTxt.parse(file)
-    assert [(one.line, one.text) for one in robots.preference_lines("a")] == [
+    assert [(one.line, one.text) for one in preference_lines(robots, "a")] == [
         (2, "Content-Signal: x"),
         (4, "Content-Usage: /p search=n"),
     ]
-    assert [one.line for one in robots.preference_lines("b")] == [4]
-    assert robots.preference_lines("c") == ()
+    assert [one.line for one in preference_lines(robots, "b")] == [4]
+    assert preference_lines(robots, "c") == ()

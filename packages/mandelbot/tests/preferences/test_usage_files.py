@@ -8,10 +8,9 @@ import pytest
 from cases.usage_files import FILES
 from differences import unexplained
 
-from mandelbot import RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize
-from mandelbot.robotstxt import DIALECTS
 
 OF_USE = {
     *(
@@ -44,9 +43,9 @@ def test_what_is_found(file):
 @pytest.mark.parametrize("file", PARAMETERS)
 def test_what_it_answers(file):
     """To a robot that has no name in it, and for no page otherwise than said."""
-    usage = RobotsTxt.parse(file.octets).usage("https://example.com/page", "Examplebot")
+    said = usage(RobotsTxt.parse(file.octets), "https://example.com/page", "Examplebot")
     known = {
-        name: answer for name, answer in usage.answers.items() if answer != "unknown"
+        name: answer for name, answer in said.answers.items() if answer != "unknown"
     }
     assert known == file.answers
 
@@ -66,7 +65,7 @@ def test_a_correction_keeps_what_is_in_force(file):
     for agent in ("Examplebot", "GPTBot", "CCBot", "ClaudeBot"):
         for path in ("/page", "/ai-ok/x", "/open/x", "/never/x", "/x", "/private/x"):
             url = f"https://example.com{path}"
-            assert after.usage(url, agent).answers == before.usage(url, agent).answers
+            assert usage(after, url, agent).answers == usage(before, url, agent).answers
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -79,7 +78,7 @@ def test_a_correction_moves_no_statement_to_another_robot(dialect):
     before = RobotsTxt.parse(body, dialect=dialect)
     for agent in ("a", "b"):
         url = "https://example.com/page"
-        assert after.usage(url, agent).answers == before.usage(url, agent).answers
+        assert usage(after, url, agent).answers == usage(before, url, agent).answers
 
 
 @pytest.mark.parametrize("file", PARAMETERS)

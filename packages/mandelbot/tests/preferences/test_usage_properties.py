@@ -11,7 +11,7 @@ from cases.usage import CASES
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mandelbot import RobotsTxt
+from mandelbot import RobotsTxt, usage
 from mandelbot.preferences.in_pages import page_usage, stated_terms
 from mandelbot.preferences.statements import (
     CATEGORIES,
@@ -84,11 +84,11 @@ def test_no_file_raises(text, url):
     """Any robots.txt says something or nothing to any robot about any URL."""
     robots = RobotsTxt.parse(text.encode("utf-8", "surrogatepass"))
     for agent in ("Examplebot", "GPTBot", ["a", "b"], ""):
-        usage = robots.usage(url, agent)
-        assert all(str(one) for one in (*usage.statements, *usage.terms))
-        assert usage.is_crawlable == robots.allowed(url, agent)
+        said = usage(robots, url, agent)
+        assert all(str(one) for one in (*said.statements, *said.terms))
+        assert said.is_crawlable == robots.allowed(url, agent)
         lines = {record.number for record in robots.records}
-        assert {one.line for one in usage.statements} <= lines
+        assert {one.line for one in said.statements} <= lines
 
 
 @given(HEADERS, st.binary() | TEXTS.map(lambda text: text.encode("utf-8", "replace")))

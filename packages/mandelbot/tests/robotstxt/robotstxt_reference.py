@@ -192,19 +192,35 @@ def comparable(text, dialect):
     return re.sub("%[0-9a-fA-F]{2}", lambda escape: escape[0].upper(), out)
 
 
-def path_of(value, group_version, dialect):
-    """Return a rule's path, empty for none; None for a rule that is ignored."""
+def plain_host(scheme, authority):
+    """Return what tells hosts apart: no user, no www., no default port."""
+    host, _, port = re.fullmatch(
+        r"(\[.*\]|[^:]*)(:?)(.*)", authority.split("@")[-1].lower()
+    ).groups()
+    host = re.sub(r"^www\.", "", host.rstrip("."))
+    default = {"http": "80", "https": "443"}.get(scheme.lower())
+    return host if port in ("", default) or not host else f"{host}:{port}"
+
+
+def path_of(value, group_version, dialect, asked=None):
+    """Return a rule's path, empty for none; None for a rule that is ignored.
+
+    `asked` is the host of the URL, None for a path.
+    """
     if dialect.paths_as_written or value == "" or value[0] in "/*":
         return value
     if group_version == 2 and value[0] in "?[\\":
         return value
-    absolute = re.match("[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)(.*)", value, re.DOTALL)
-    if not absolute:
+    absolute = re.match("([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", value, re.DOTALL)
+    if not absolute or not dialect.full_urls:
         return None
-    host = absolute[1].split("@")[-1]
+    host = absolute[2].split("@")[-1]
     if not re.fullmatch(r"(\[[^\[\]]+\]|[^\[\]:]*)(:[0-9]*)?", host):
         return None
-    path = absolute[2].split("#")[0]
+    named = plain_host(absolute[1], host)
+    if not named or (asked is not None and asked != named):
+        return None
+    path = absolute[3].split("#")[0]
     return path if path.startswith("/") else "/" + path
 
 
@@ -286,13 +302,13 @@ def matches(steps, whole, target):
     return len(target) in places if whole else bool(places)
 
 
-def matching_rules(groups, dialect, target):
+def matching_rules(groups, dialect, target, asked):
     """Yield length, kind, line, answer and whether it matches, of all rules and what
     they imply.
     """
     for group in groups:
         for line, allow, value in group.rules:
-            path = path_of(said(value), version(group, dialect), dialect)
+            path = path_of(said(value), version(group, dialect), dialect, asked)
             if path is None or (path == "" and not dialect.empty_rules_decide):
                 continue
             steps, whole = tests_of(path, version(group, dialect), dialect)
@@ -314,14 +330,16 @@ def matching_rules(groups, dialect, target):
                 yield at + 2, kind, line, True, matches(steps, whole, target)
 
 
-def decide(body, dialect, robot, target):
+def decide(body, dialect, robot, target, origin=""):
     """Return whether a robot of one name may fetch a comparable target, and the
     deciding line.
     """
+    scheme, is_whole, authority = origin.partition("://")
+    asked = plain_host(scheme, authority) if is_whole else None
     if dialect.robots_txt_allowed and target == "/robots.txt":
         return True, None
     groups = groups_for(robot, read_groups(body, dialect), dialect)
-    rules = list(matching_rules(groups, dialect, target))
+    rules = list(matching_rules(groups, dialect, target, asked))
     matching = [rule for rule in rules if rule[-1]]
     kinds = {kind for _, kind, *_ in rules}
     if not matching and dialect.precedence == "kind" and kinds:

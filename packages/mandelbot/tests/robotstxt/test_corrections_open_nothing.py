@@ -11,6 +11,7 @@ from urllib.robotparser import RobotFileParser
 import pytest
 from protego import Protego
 
+from mandelbot import DIALECTS
 from mandelbot.fix import normalize
 from mandelbot.fix.effects import (
     FIRST_MATCH,
@@ -20,7 +21,6 @@ from mandelbot.fix.effects import (
     _old_urllib,
     _other,
 )
-from mandelbot.robotstxt import DIALECTS
 
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 TABOOLA = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mandelbot import RobotsTxt
+from mandelbot import RobotsTxt, lint, normalize
 from mandelbot.findings import Severity
 
 STAR = "User-agent: *\n"
@@ -111,7 +111,7 @@ def found_in(text: str | bytes, line: int) -> set[str]:
     body = text if isinstance(text, bytes) else text.encode()
     return {
         one.code
-        for one in RobotsTxt.parse(body).findings()
+        for one in lint(body)
         if one.line == line and one.severity >= Severity.WARNING
     }
 
@@ -135,15 +135,15 @@ def test_what_is_commented_out_begins_no_group():
     """Neither to the linter nor to the normal form."""
     text = f"{STAR}{RULE};User-agent: Bingbot\n;Disallow: /\n"
     robots = RobotsTxt.parse(text.encode())
-    lines = robots.rewrite().splitlines()
+    lines = normalize(robots).text.splitlines()
     assert [line for line in lines if line[:1] != "#"] == [*text.splitlines()[:2], ""]
-    assert {one.code for one in robots.findings()} == {"not-a-directive"}
+    assert {one.code for one in lint(robots)} == {"not-a-directive"}
 
 
 def test_the_message_of_several_names_has_the_lines_to_write():
     """Three agents with commas are three lines."""
     file = b"User-agent: Bingbot, Googlebot, Slurp\nDisallow: /a\n"
-    found = RobotsTxt.parse(file).findings()
+    found = lint(file)
     (message,) = [one.message for one in found if one.code == "several-names"]
     lines = "User-agent: Bingbot; User-agent: Googlebot; User-agent: Slurp"
     assert f"write {lines}." in message
@@ -160,14 +160,14 @@ def test_the_message_of_several_names_has_the_lines_to_write():
 def test_a_clean_param_with_a_space_is_written_anew(line, says):
     """Its parameters are joined by &."""
     file = f"User-agent: Yandex\nDisallow: /a\n{line}\n".encode()
-    (found,) = RobotsTxt.parse(file).findings()
+    (found,) = lint(file)
     assert found.code == "space-in-clean-param"
     assert found.message.endswith(says)
 
 
 def test_of_rules_before_any_agent_the_line_to_write_is_said():
     """It is User-agent: *."""
-    (found,) = RobotsTxt.parse(b"Disallow: /a\n").findings()
+    (found,) = lint(b"Disallow: /a\n")
     assert "write User-agent: * above it" in found.message
 
 

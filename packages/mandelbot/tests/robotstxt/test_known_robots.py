@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from mandelbot import RobotsTxt, known_robot_verdict, lint
 from mandelbot.findings.agent_checks import ROBOT_NAMES
-from mandelbot.robotstxt import RobotsTxt, known_robot_verdict
 from mandelbot.robotstxt.agents import GOOGLES_CRAWLERS, product_tokens
 from mandelbot.robotstxt.known_robots import (
     FALLBACKS,
@@ -120,9 +120,7 @@ def test_a_file_that_closes_all_names_the_robots_that_ignore_it():
 
     def said(body):
         robots = RobotsTxt.parse(body)
-        return next(
-            str(one) for one in robots.findings() if one.code == "closed-to-all"
-        )
+        return next(str(one) for one in lint(robots) if one.code == "closed-to-all")
 
     assert all(one.name in said(STAR) for one in IGNORE_STAR)
     names = "".join(f"User-agent: {one.name}\n" for one in IGNORE_STAR)

@@ -11,8 +11,8 @@ import pytest
 from cases import findings, findings_elsewhere
 from robotstxt.test_dead_rules import WRONG
 
+from mandelbot import DIALECTS, RobotsTxt, usage
 from mandelbot.findings import FINDINGS, lint
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 SIZE = 512_000  # bytes
 SECONDS = 10.0  # of processor time, several times what is needed
@@ -58,7 +58,7 @@ def test_half_a_megabyte_of_any_mistake_is_checked(number, encoding):
     found = lint(body)
     robots = RobotsTxt.parse(body)
     robots.sitemaps  # noqa: B018
-    robots.usage("https://example.com/a", "Examplebot")
+    usage(robots, "https://example.com/a", "Examplebot")
     for dialect in DIALECTS:
         RobotsTxt.parse(body, dialect=dialect).allowed("/a", "Googlebot")
     assert time.process_time() - start < SECONDS

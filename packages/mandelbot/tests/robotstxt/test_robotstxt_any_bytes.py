@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 from tables import each_row
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 
 SECONDS = 10.0
 EVIL = {
@@ -190,4 +190,4 @@ def test_a_limit_counts_the_bytes_that_came_and_none_is_no_limit():
 def test_the_body_is_not_copied():
     """The parse refers to the bytes it was given: a copy and its parse share them."""
     body = b"User-agent: *\nDisallow: /a\n"
-    assert RobotsTxt.parse(body)._body is body
+    assert RobotsTxt.parse(body).cleaned is body

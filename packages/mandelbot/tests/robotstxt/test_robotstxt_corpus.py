@@ -12,9 +12,9 @@ import robotstxt_reference as reference
 from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
 
+from mandelbot import DIALECTS, RobotsTxt, lint
 from mandelbot.findings import FINDINGS
 from mandelbot.fix import normalize, prove, rewrite
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.sitemap_lines import urls_of
 
@@ -75,7 +75,7 @@ def test_every_file_is_listed_line_by_line(files):
     for body in files.values():
         robots = RobotsTxt.parse(body, max_bytes=None)
         assert [record.number for record in robots.records] == [
-            *range(1, len(robots._body.splitlines()) + 1)
+            *range(1, len(robots.cleaned.splitlines()) + 1)
         ]
         listed = [r.value for r in robots.records if r.field == "sitemap" and r.value]
         assert {url for value in listed for url in urls_of(value)} <= {*robots.sitemaps}
@@ -88,7 +88,7 @@ def test_every_file_is_checked(files):
     counts = Counter()
     for body in files.values():
         robots = RobotsTxt.parse(body)
-        findings = robots.findings()
+        findings = lint(robots)
         assert {one.line for one in findings} <= {
             None,
             *range(1, len(robots.records) + 1),
@@ -152,7 +152,7 @@ def test_rules_that_never_decide_can_go(files):
     for name, body in files.items():
         useless = {
             one.line
-            for one in RobotsTxt.parse(body).findings()
+            for one in lint(body)
             if one.code in {"unreachable-rule", "duplicate-rule", "tie"}
         }
         if not useless or body[:2] in {b"\xff\xfe", b"\xfe\xff"}:
@@ -176,7 +176,8 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
         for line in verdicts[name][:2]:
             target = read_url(line["url"], DIALECTS[dialect])[1]
             agent = line["agent"].lower()
-            expected = reference.decide(body, DIALECTS[dialect], agent, target)
+            origin = re.match("[a-z]+://[^/?]+", line["url"])[0]
+            expected = reference.decide(body, DIALECTS[dialect], agent, target, origin)
             verdict = robots.verdict(line["url"], agent)
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
 

@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 from corpus import needs_corpus, read_files
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.index import FEW, MOST_COMPARED
 from mandelbot.robotstxt.patterns import Pattern
 from mandelbot.robotstxt.verdict import Verdict
@@ -145,19 +145,20 @@ ASKED = [
 def test_a_file_that_is_prepared_in_steps_decides_the_same(dialect, taken):
     """Whether all steps are taken before, or some; and whoever takes them."""
     robots, at_once = (RobotsTxt.parse(LARGE, dialect=dialect) for _ in range(2))
-    steps = robots.preparing(SITE, "bot")
-    assert robots.preparing(SITE, "bot") is steps
+    steps = robots.decider("bot").preparing(SITE)
+    assert robots.decider("bot").preparing(SITE) is steps
     count = sum(1 for _ in islice(steps, taken))
     # rules, read and ranked
     assert count >= (2 * MANY // 32 if taken is None else taken)
-    assert (robots.preparing(SITE, "bot") is None) == (taken is None)
+    assert (robots.decider("bot").preparing(SITE) is None) == (taken is None)
     decided = [at_once.allowed(SITE + path, "bot") for path in ASKED * 2]
     assert [robots.allowed(SITE + path, "bot") for path in ASKED * 2] == decided
     for _ in steps:
         pass
     assert [robots.allowed(SITE + path, "bot") for path in ASKED * 2] == decided
-    assert robots.preparing(SITE, "bot") is None
+    assert robots.decider("bot").preparing(SITE) is None
 
 
 def test_what_is_no_url_needs_no_steps():
-    assert RobotsTxt.parse(LARGE).preparing("mailto:bot@example.com", "bot") is None
+    decider = RobotsTxt.parse(LARGE).decider("bot")
+    assert decider.preparing("mailto:bot@example.com") is None

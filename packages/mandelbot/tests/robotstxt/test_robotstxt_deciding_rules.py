@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, rooted
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.grammar import grammar_of, searchable
 from mandelbot.robotstxt.index import DecidingRules
 from mandelbot.robotstxt.paths import read_url
@@ -38,7 +38,7 @@ def check(robots, asked):
         parts = read_url(url, robots.dialect)
         if parts is None:
             continue
-        decider = robots._decider(agent)
+        decider = robots.decider(agent)
         rules = DecidingRules()
         grammar = grammar_of(robots.dialect)
         text = searchable(grammar.clean(robots.body, None))

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 from tables import each_row
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS, RobotsTxt
 
 DOCUMENTS = (
     *(

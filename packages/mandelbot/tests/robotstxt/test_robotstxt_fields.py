@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases.extended2 import FROMMITZ
 
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot import RobotsTxt
 from mandelbot.robotstxt.grammar import Grammar
 from mandelbot.robotstxt.records import RecordProblem
 from mandelbot.robotstxt.times import RequestRate, TimeWindow, rate_at
@@ -105,7 +105,7 @@ def test_a_delay_belongs_to_the_agents_whose_lines_stand_right_before_it(dialect
     assert [a for a in agents if robots.comments(a)] == ["five"]
     closed = {agent for agent in agents if not robots.allowed("/a", agent)}
     assert closed == {"one", "two", "three", "nobody"}
-    assert robots.group_lines("crawl-delay", "three") == ((10, "1"), (12, "2"))
+    assert robots.decider("three").values("crawl-delay") == [(10, "1"), (12, "2")]
 
 
 def test_extended2_a_hash_within_a_value_is_the_escape_of_a_url():
@@ -339,6 +339,36 @@ def test_a_file_is_searched_only_for_fields_that_it_names(monkeypatch):
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /SITEMAP\n")
     assert (robots.sitemaps, robots.hosts, robots.licenses) == ((), (), ())
     assert searched == ["sitemap"]
+
+
+@pytest.mark.parametrize("dialect", ["mandelbot", "google"])
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("https://e.com/a.xmlSitemap: https://e.com/b.xml", "a.xml b.xml"),
+        ("https://e.com/a.xmlsitemap:https://e.com/b.xml.gz", "a.xml b.xml.gz"),
+        ("https://e.com/a.xmlhttps://e.com/b.txt", "a.xml b.txt"),
+        ("https://e.com/a.gzSitemap : https://e.com/b.xmlHost: e.com", "a.gz b.xml"),
+        ("https://e.com/a.xmlUser-agent: *", "a.xml"),
+        ("https://e.com/a.xmlSitemap:", "a.xml"),
+        ("https://e.com/sitemap:a.xml", "sitemap:a.xml"),
+        ("https://e.com/host:1", "host:1"),
+        ("https://e.com/a.xml?of=host:1", "a.xml?of=host:1"),
+    ],
+)
+def test_lines_without_a_line_end_between_them_have_their_urls(text, urls, dialect):
+    """A lost line end leaves the name of the next field at the end of a URL."""
+    robots = RobotsTxt.parse(f"Sitemap: {text}\n".encode(), dialect=dialect)
+    assert robots.sitemaps == tuple(f"https://e.com/{url}" for url in urls.split())
+
+
+@pytest.mark.parametrize("dialect", ["mandelbot", "google"])
+@pytest.mark.parametrize("field", ["Sitemaps:", "Sitemaps", "Site-map:", "site-map ="])
+def test_a_misspelt_sitemap_line_counts_once(field, dialect):
+    """Whether the dialect knows the spelling or not."""
+    body = f"{field} https://example.com/sitemap.xml\n".encode()
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    assert robots.sitemaps == ("https://example.com/sitemap.xml",)
 
 
 def test_google_site_map_is_sitemap():

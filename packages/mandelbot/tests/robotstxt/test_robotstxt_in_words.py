@@ -7,10 +7,10 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mandelbot import DIALECTS, RobotsTxt, Rule, Verdict
 from mandelbot.findings import lint
 from mandelbot.findings.delivery import Delivery, check_delivery
 from mandelbot.fix import prove, rewrite
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, Rule, Verdict
 
 LONG = 350  # characters: what is of the web, and the words around it
 WILD = [

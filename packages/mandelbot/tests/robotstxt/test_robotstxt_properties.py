@@ -13,8 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, decider, index
+from mandelbot import DIALECTS, RobotsTxt
+from mandelbot.robotstxt import decider, index
 from mandelbot.robotstxt.paths import normalise, read_url
+
+ORIGINS = (
+    "https://www.example.com",
+    "http://EXAMPLE.com:80",
+    "https://example.com:8443",
+    "https://x.example",
+)
+"""Hosts that rules with whole URLs name, and others."""
 
 
 @settings(max_examples=examples(1500))
@@ -23,17 +32,18 @@ from mandelbot.robotstxt.paths import normalise, read_url
     dialect=dialects,
     targets=st.lists(rooted, min_size=1, max_size=4),
     small=st.sampled_from([0, 4_000]),
+    origin=st.sampled_from(ORIGINS),
 )
 def test_all_ways_to_decide_agree_with_the_slow_obvious_one(
-    body, dialect, targets, small
+    body, dialect, targets, small, origin
 ):
     """Scan, list, index and the reference matcher give one answer, and one deciding
     line.
     """
     robots = RobotsTxt.parse(body, dialect=dialect)
-    urls = ["https://www.example.com" + target for target in targets]
+    urls = [origin + target for target in targets]
     expected = [
-        reference.decide(body, dialect, "bot", read_url(url, dialect)[1])
+        reference.decide(body, dialect, "bot", read_url(url, dialect)[1], origin)
         for url in urls
     ]
     with patch.object(decider, "_SMALL", small):
@@ -41,12 +51,12 @@ def test_all_ways_to_decide_agree_with_the_slow_obvious_one(
             allowed for allowed, _ in expected
         ]
     for _ in range(60):
-        robots.allowed("https://www.example.com/", "bot")
+        robots.allowed(f"{origin}/", "bot")
     assert [robots.allowed(url, "bot") for url in urls] == [
         allowed for allowed, _ in expected
     ]
-    assert [robots.allowed(url[23:], "bot") for url in urls] == [
-        robots.verdict(url[23:], "bot").allowed for url in urls
+    assert [robots.allowed(target, "bot") for target in targets] == [
+        robots.verdict(target, "bot").allowed for target in targets
     ]
     verdicts = [robots.verdict(url, "bot") for url in urls]
     assert [(v.allowed, v.rule and v.rule.line) for v in verdicts] == expected

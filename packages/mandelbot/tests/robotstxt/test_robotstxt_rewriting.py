@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import ALL, bodies, dialects, rooted
 
+from mandelbot import DIALECTS, RobotsTxt
 from mandelbot import findings as lint_package
 from mandelbot import fix as rewriting_package
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize, prove, rewrite
 from mandelbot.fix.effects import READERS
 from mandelbot.fix.questions import meetings
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
 
 
 def rewritten(text, dialect="mandelbot"):
     """Return the corrected version of a file."""
     body = text if isinstance(text, bytes) else text.encode()
-    return RobotsTxt.parse(body, dialect=dialect).rewrite()
+    return normalize(body, dialect, max_decisions=2_000).text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, Rule, Verdict
+from mandelbot import DIALECTS, RobotsTxt, Rule, Verdict
 from mandelbot.robotstxt.agents import product_tokens
 
 BODY = b"""\

@@ -9,11 +9,11 @@ import re
 import pytest
 from protego import Protego
 
+from mandelbot import DIALECTS
 from mandelbot.findings import FINDINGS, Severity, lint
 from mandelbot.fix import normalize
 from mandelbot.fix.effects import FIRST_MATCH, OWN_URLLIB, PROTEGO, READERS
 from mandelbot.fix.questions import SITE
-from mandelbot.robotstxt import DIALECTS
 
 # Not by the newer rules of Python's parser: few Pythons have them.
 ASKED = {
@@ -57,13 +57,31 @@ CASES = [
         "Disallow: /a\nUser-agent: x\nAllow: /\n",
         NONE,
     ),
+    (
+        "repeated-star",
+        "Protego among them",
+        f"{STAR}Disallow: /b\n\n{STAR}Disallow: /a\n",
+        ALL - {"rep1994", "rep2008", "extended2", FIRST_MATCH},
+    ),
+    (
+        "double-slash",
+        "Robots match only URLs that have both",
+        f"{STAR}Disallow: //a\n",
+        NONE,
+    ),
     ("no-leading-slash", "matches nothing", f"{STAR}Disallow: a\n", NONE),
     ("empty-agent", "no robot", "User-agent:\nDisallow: /a\n", {FIRST_MATCH}),
     (
         "full-url",
-        "Protego the rule",
+        "to Google, Protego",
         f"{STAR}Disallow: {SITE}/a\n",
-        ALL - {"google", PROTEGO, FIRST_MATCH},
+        ALL - {"google", "rfc9309", PROTEGO, FIRST_MATCH},
+    ),
+    (
+        "full-url",
+        "the host that it names",
+        f"{STAR}Disallow: https://other.example/a\n",
+        NONE,
     ),
     ("star-in-agent", "lone", "User-agent: *bot\nDisallow: /a\n", NONE),
     (

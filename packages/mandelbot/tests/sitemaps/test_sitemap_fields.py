@@ -31,6 +31,14 @@ URL = "https://example.com/maps/sitemap.xml"
             "",
         ),
         ('<link rel="alternate" href="data:x"/>', "alternates", (), "bad-alternate"),
+        # Google, App Indexing; npm's `sitemap` writes it for `androidLink`
+        (
+            '<link rel="alternate" href="android-app://com.example/https/example.com/p"/>',
+            "alternates",
+            (),
+            "",
+        ),
+        ('<link rel="alternate" href=" IOS-APP://1/p"/>', "alternates", (), ""),
         ('<link rel="amphtml" href="/amp"/>', "alternates", (), ""),
         ("<link>/de</link>", "alternates", (), ""),
         ("<a:mobile/>", "extensions", {"mobile": ""}, ""),

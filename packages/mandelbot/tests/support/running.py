@@ -86,7 +86,7 @@ def nothing_is_sent_but_to_loopback():
     """Neither a request nor a question for an address, by a process's tests."""
     sys.addaudithook(_watch)
     yield
-    assert not _SENT_OUT
+    assert not _SENT_OUT, sorted(_SENT_OUT)
 
 
 @pytest.fixture(scope="session")

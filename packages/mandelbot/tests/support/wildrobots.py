@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from mandelbot.robotstxt import DIALECTS
+from mandelbot import DIALECTS
 
 MORE_DIALECTS = {
     "old text": replace(DIALECTS["extended2"], name="old text", precedence="kind"),
@@ -34,9 +34,14 @@ PIECES = (
 pieces = st.sampled_from([" ", *PIECES.split(" ")])
 paths = st.lists(pieces, max_size=7).map("".join)
 rooted = paths.map(lambda path: "/" + path)
-values = st.one_of(
-    rooted, rooted, rooted, paths, rooted.map(lambda path: "https://x.example" + path)
+origins = st.sampled_from(
+    [
+        *("https://x.example", "http://X.example:443", "https://u@x.example:443"),
+        *("https://example.com", "https://example.com:8443", "http://", "https://[x"),
+    ]
 )
+urls = st.tuples(origins, rooted).map("".join)
+values = st.one_of(rooted, rooted, rooted, paths, urls)
 spaces = st.sampled_from(["", "", "", " ", "\t", " \v"])
 agents = st.sampled_from(
     [

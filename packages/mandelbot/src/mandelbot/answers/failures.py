@@ -111,6 +111,18 @@ def has_begun(error: BaseException) -> bool:
     return "ResponseFailed" in names and names.isdisjoint(_NOT_BEGUN)
 
 
+def was_new_connection(error: BaseException) -> bool:
+    """Return whether a request failed with the first connection made for it.
+
+    Twisted repeats a GET by itself where a connection that was kept open is closed
+    meanwhile. Of other methods, and of other libraries, this is not known.
+    """
+    names = _class_names(list(causes_of(error)))
+    if failure_of(error) is Failure.UNREACHABLE:
+        return True
+    return "twisted.web._newclient.ResponseNeverReceived" in names
+
+
 def names_no_host(url: str) -> bool:
     """Return whether the host name of a URL is impossible.
 

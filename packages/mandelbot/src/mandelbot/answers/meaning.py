@@ -14,6 +14,7 @@ MISSING_STATUSES = (404, 410)
 """Statuses that pause nothing even if they name a time: waiting does not change them.
 """
 _FIRST_ERROR = 400
+_SERVER_ERRORS = range(500, 600)
 _FORBIDDEN = 403
 _CHALLENGE = "cf-mitigated"  # clear with any status; other terms have theirs
 
@@ -30,6 +31,8 @@ class Kind(Enum):
     """A bare 403; many refuse robots."""
     MISSING = "missing"
     ERROR = "error"
+    FAILED = "failed"
+    """A 5xx without a time: the page failed, or the server behind it."""
 
 
 class ResponseMeaning(NamedTuple):
@@ -80,7 +83,10 @@ def meaning_of(
             return ResponseMeaning(Kind.NOT_NOW, *said)
         if asked.names_a_time:
             wait = asked.seconds
-    return _without_a_pause(status, headers, wait, is_own=is_own)
+    meaning = _without_a_pause(status, headers, wait, is_own=is_own)
+    if meaning.kind is Kind.ERROR and status in _SERVER_ERRORS and pause_statuses:
+        return ResponseMeaning(Kind.FAILED)
+    return meaning
 
 
 def _without_a_pause(

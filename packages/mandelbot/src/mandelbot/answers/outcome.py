@@ -213,6 +213,9 @@ class SiteKnowledge(NamedTuple):
     """Tries in vain while no site answered; they lengthen the wait, and end nothing."""
 
 
+NOTHING_KNOWN = SiteKnowledge()
+
+
 @dataclass
 class Trouble:
     """The last answers of a site whose robots.txt is unavailable or unreachable."""
@@ -301,8 +304,14 @@ class OutcomePolicy(NamedTuple):
         """Seconds before the last of the short tries."""
         return self.first_wait * _GROWTH ** (SHORT_TRIES - 2)
 
-    def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
-        """Return what the answer means, given what is known of the site."""
+    def outcome_of(
+        self, answer: Answer, known: SiteKnowledge = NOTHING_KNOWN
+    ) -> Outcome:
+        """Return what the answer means, given what is known of the site.
+
+        >>> OutcomePolicy().outcome_of(Answer(404)).reason
+        'robots.txt: 404, there is none'
+        """
         for row in TABLE:  # the last row takes any
             if row.takes(answer, known, self):
                 break
@@ -327,7 +336,7 @@ class OutcomePolicy(NamedTuple):
 
     def outcome_of_copy(self, status: int) -> Outcome:
         """Return what a copy means that was kept under this status."""
-        return self.outcome_of(Answer(status), SiteKnowledge())
+        return self.outcome_of(Answer(status))
 
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
         """Return whether to find out now if the server says 5xx where it means 404.

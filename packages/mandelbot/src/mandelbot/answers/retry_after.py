@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mandelbot.dates import IN_TAGS, read_date
 
 if TYPE_CHECKING:
-    Header = Callable[[str], bytes | None]
+    Header = Callable[[str], bytes | str | None]
 
 _DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.([0-9]*))?")
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -63,6 +63,8 @@ class AskedFor(NamedTuple):
 def wait_asked_for(header: Header, now: float) -> AskedFor:
     """Return the seconds that an answer asks for, by its own clock where it has one.
 
+    `header` returns the value of a header by its name, as text or bytes, or None.
+
     >>> from mandelbot import wait_asked_for
     >>> headers = {"Retry-After": b"120"}
     >>> wait_asked_for(headers.get, now=1_700_000_000.0).seconds
@@ -71,7 +73,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     unreadable = ""
     value = header("Retry-After")
     if value is not None:
-        text = value.decode("latin-1")
+        text = _text(value)
         seconds = _read_any(text, now, header)
         if seconds is not None:
             wait = seconds if seconds > 0 else None
@@ -79,7 +81,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
         unreadable = text
     value = header("RateLimit")
     if value is not None:
-        text = value.decode("latin-1")
+        text = _text(value)
         used_up = [one for one in _policies(text, now) if not one[0]]
         longest = max((wait for _, wait in used_up), default=0.0) or None
         is_used_up = any(left == 0 and wait for left, wait in used_up)
@@ -88,7 +90,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     if value is None:
         said = f"Retry-After: {unreadable}" if unreadable else ""
         return AskedFor(None, said, unreadable)
-    reset = value.decode("latin-1").strip()
+    reset = _text(value).strip()
     left = _number(header("RateLimit-Remaining"))
     seconds = None if left else _until_reset(reset, now)
     return AskedFor(
@@ -107,18 +109,26 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
         wait = header("RateLimit-Reset")
         if left is None or wait is None:
             return None
-        seconds = _until_reset(wait.decode("latin-1").strip(), now)
+        seconds = _until_reset(_text(wait).strip(), now)
         if seconds is None:
             return None
         return left, seconds
-    policies = _policies(value.decode("latin-1"), now)
+    policies = _policies(_text(value), now)
     known = [(left, wait) for left, wait in policies if wait and left is not None]
     return min(known, key=lambda one: (one[0], -one[1]), default=None)
 
 
-def _number(value: bytes | None) -> int | None:
-    text = b"" if value is None else value.strip()
-    if text.isdigit():
+def _text(value: bytes | str) -> str:
+    if isinstance(value, str):
+        return value
+    return value.decode("latin-1")
+
+
+def _number(value: bytes | str | None) -> int | None:
+    if value is None:
+        return None
+    text = _text(value).strip()
+    if text.isascii() and text.isdigit():
         return int(text[:18])
     return None
 
@@ -201,7 +211,7 @@ def _read_span(text: str) -> float | None:
 
 def _clock(header: Header, now: float) -> float:
     """Return the server's time as it answered, as far as that is known."""
-    date = read_date((header("Date") or b"").decode("latin-1"), IN_TAGS)
+    date = read_date(_text(header("Date") or ""), IN_TAGS)
     if date is None:
         return now
     # How long the answer lay in caches (RFC 9111, section 5.1).

@@ -1,8 +1,1 @@
-"""The command line, ``mandelbot VERB``; frameworks build theirs on it.
-
-The public names stand in ``__init__.pyi``; each is imported when it is first used.
-"""
-
-from mandelbot.lazy import lazy_names
-
-__all__, __getattr__, __dir__ = lazy_names(__name__)
+"""The command line, ``mandelbot VERB``; the add-on builds its own on it."""

@@ -11,7 +11,7 @@ from mandelbot.answers.inside import leads_inside
 from mandelbot.answers.outcome import PAUSE_STATUSES
 from mandelbot.cli.output import UnavailableError
 from mandelbot.cli.output.rules_in_force import EVERYBODY
-from mandelbot.robotstxt import DIALECTS, Dialect
+from mandelbot.robotstxt.dialects import DIALECTS, Dialect
 from mandelbot.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:

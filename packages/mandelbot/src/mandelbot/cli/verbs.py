@@ -18,7 +18,7 @@ from mandelbot._version import __version__
 from mandelbot.cli.invocation import Invocation, Result
 from mandelbot.cli.output import Terminal, UnavailableError
 from mandelbot.preferences.statements import CATEGORIES
-from mandelbot.robotstxt import DIALECTS
+from mandelbot.robotstxt.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from argparse import Namespace

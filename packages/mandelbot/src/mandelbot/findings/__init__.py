@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import octets_of
 from mandelbot.findings.agent_checks import check_agent
 from mandelbot.findings.catalogue import (
     FINDINGS,
@@ -33,12 +34,14 @@ from mandelbot.findings.structure import check_structure
 from mandelbot.findings.syntax import check_syntax
 from mandelbot.findings.usage_checks import check_usage
 from mandelbot.findings.value_checks import (
+    check_full_urls,
     check_hosts,
     check_invisible,
     check_value,
 )
 from mandelbot.robotstxt.dialects import FIELDS
 from mandelbot.robotstxt.records import RecordProblem
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.findings.source import Check
@@ -56,17 +59,37 @@ __all__ = [
 ]
 
 
-def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]:
-    """Return the findings about a file: the whole file first, then by line.
+def lint(
+    body: bytes | RobotsTxt, *, max_bytes: int | None = 512_000, site: str = ""
+) -> tuple[Finding, ...]:
+    r"""Return the findings about a file: the whole file first, then by line.
+
+    >>> from mandelbot import lint
+    >>> print(lint(b"User-agent: *\nDisalow: /a\n")[-1])
+    line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
 
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
     many are listed as its row of the table says; the last of them knows how many more
     there are.
+
+    Args:
+        body: The file as fetched, or a file that was parsed. Its dialect makes no
+            difference.
+        max_bytes: What robots read of it; a file that was parsed has its own limit.
+        site: Whose file it is, as ``https://example.com``: rules for another host are
+            told as such. Empty: it is not known but for what the file cites.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
+    if isinstance(body, RobotsTxt):
+        return lint(body.body, max_bytes=body.max_bytes, site=site)
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])
-    source = LintInput.read(body, max_bytes)
+    source = LintInput.read(body, max_bytes, site)
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
     groups = chain(check_structure(source), check_clashes(source))
@@ -109,12 +132,18 @@ def _one_each(found: Iterable[LintHit]) -> Iterator[LintHit]:
 
 
 def lint_delivery(delivery: Delivery) -> tuple[Finding, ...]:
-    """Return what is wrong with how a file came."""
+    """Return what is wrong with how a file came.
+
+    >>> from mandelbot import Delivery, lint_delivery
+    >>> print(*lint_delivery(Delivery(redirects=6)))
+    warning: There are 6 redirects. [many-redirects]
+    """
     return _sorted(check_delivery(delivery))
 
 
 def _check_lines(source: LintInput) -> Check:
     yield from check_hosts(source.outline.records)
+    yield from check_full_urls(source)
     for record in source.outline.records:
         yield from _check_characters(record, source)
         yield from check_syntax(record, source)

@@ -24,8 +24,9 @@ googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl issuecrawler
 jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
 lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot
 msnbot-media naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot
-omgilibot orangebot pagesinventory panscient piplbot proximic psbot pulsepoint qwantify
-rytebot safednsbot scooter scoutjet scrapy searchmetricsbot seekport seekportbot
+omgilibot orangebot pagesinventory panscient pinterest piplbot proximic psbot pulsepoint
+qwantify rytebot safednsbot scooter scoutjet scrapy searchmetricsbot seekport
+seekportbot
 semanticscholarbot semrushbot-ba semrushbot-sa semrushbot-si semrushbot-swa seobilitybot
 seokicks seokicks-robot sidewinder siteauditbot sitebot sitecheckerbot sitesnagger
 smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot teleport
@@ -42,6 +43,21 @@ ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHER
 
 _KNOWN = frozenset(ROBOT_NAMES)
 _SPELLING = Spelling(ROBOT_NAMES, shortest=6)
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def _words_of(name: str) -> frozenset[str]:
+    """Return the words of a lower-case name, each without a "bot" at its end."""
+    words = (word.removesuffix("bot") for word in _WORD.findall(name))
+    return frozenset(filter(None, words))
+
+
+#: Names by their words, of two or more: ``GoogleBot-Extended`` is Google-Extended.
+_BY_WORDS = {
+    words: name
+    for name, words in ((name, _words_of(name)) for name in reversed(ROBOT_NAMES))
+    if len(words) > 1
+}
 #: What people call robots that have another name: products and companies.
 _MEANT = {
     "ahrefs": "AhrefsBot",
@@ -71,7 +87,6 @@ _MEANT = {
     "naver": "Yeti",
     "openai": "GPTBot",
     "perplexity": "PerplexityBot",
-    "pinterest": "Pinterestbot",
     "qwant": "Qwantbot",
     "semrush": "SemrushBot",
     "seznam": "SeznamBot",
@@ -191,6 +206,10 @@ def _check_spelling(name: str, number: int) -> Check:
     if lower not in _KNOWN:
         joined = lower.replace("-", "").replace("_", "")
         meant = _MEANT.get(joined) or _SPELLING.surely_corrected(name)
+        by_words = _BY_WORDS.get(_words_of(lower))
+        # A name without the "bot" may be another one: Mail.Ru, Mail.RU_Bot.
+        if by_words and not meant and ("bot" in lower or "bot" not in by_words):
+            meant = by_words
     if meant:
         message = (
             f"No known robot is called {quoted(name)}: did you mean {quoted(meant)}?"

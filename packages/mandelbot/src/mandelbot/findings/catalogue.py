@@ -78,9 +78,8 @@ class FindingKind(NamedTuple):
 class Finding:
     r"""A finding in a file or its delivery; as a string, one line.
 
-    >>> from mandelbot import RobotsTxt
-    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisalow: /x\n")
-    >>> print(robots.findings()[-1])
+    >>> from mandelbot import lint
+    >>> print(lint(b"User-agent: *\nDisalow: /x\n")[-1])
     line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
     """
 
@@ -119,17 +118,18 @@ _CODES_OF = {
         empty-file ends-with-punctuation explicit-match group-without-rules
         groups-contradict host-in-path html-page incomplete index-page
         invisible-character many-redirects name-for-all name-in-capitals not-encoded
-        older-usage only-in-capitals own-group-drops-rules parameter-as-path quoted-name
-        repeated-agent star-in-agent status-client-error status-not-found tie too-large
-        too-many-redirects unfinished-redirect unknown-content-encoding utf-16
-        wrong-location
+        older-usage only-in-capitals own-group-drops-rules own-group-drops-usage
+        parameter-as-path quoted-name last-lines-for-one double-slash
+        repeated-agent repeated-star star-in-agent status-client-error status-not-found
+        tie too-large too-many-redirects unfinished-redirect unknown-content-encoding
+        utf-16 wrong-location
     """,
     Consequence.IS_STYLE: """
         agent-with-version capitals-in-path comment-after-directive dropped-field
-        duplicate-rule group-without-disallow leading-star managed-block mixed-line-ends
-        no-blank-line-before-group no-content-type nonstandard-for-all redundant-star
-        repeated-sitemap sitemap-elsewhere sitemap-extension sitemap-in-group
-        space-before-colon
+        duplicate-rule group-without-disallow leading-star managed-block
+        mixed-line-ends no-blank-line-before-group no-content-type nonstandard-for-all
+        only-slashes redundant-star repeated-sitemap
+        sitemap-extension sitemap-in-group space-before-colon
     """,
 }
 _CONSEQUENCES = {
@@ -156,13 +156,6 @@ _ROWS = (
         Severity.ERROR,
         "The file exists only under a name in capitals.",
         "Robots fetch /robots.txt, in lower case: to all of them there is no file.",
-    ),
-    FindingKind(
-        "sitemap-elsewhere",
-        Severity.NOTE,
-        "A Sitemap is on another site that does not cite it.",
-        "sitemaps.org: crawlers take the URLs of a site from a sitemap on another one "
-        "only if the site's own robots.txt cites it, too.",
     ),
     FindingKind(
         "other-site",
@@ -535,6 +528,20 @@ _ROWS = (
         "obey only the first.",
     ),
     FindingKind(
+        "repeated-star",
+        Severity.NOTE,
+        "There are several groups for *, and no rule of one meets one of another.",
+        "Robots that follow RFC 9309, Google's and Protego among them, obey all of "
+        "them; those of the older standards obey only the first.",
+    ),
+    FindingKind(
+        "last-lines-for-one",
+        Severity.WARNING,
+        "The last lines belong to the last robot alone.",
+        "By RFC 9309 neither a blank line nor a comment ends a group: what follows is "
+        "not for the other robots. Robots of the 1994 standard ignore it all.",
+    ),
+    FindingKind(
         "star-before-robots",
         Severity.NOTE,
         "The group for * is not the last.",
@@ -710,11 +717,25 @@ _ROWS = (
         "nevertheless.",
     ),
     FindingKind(
+        "double-slash",
+        Severity.WARNING,
+        "A path begins with two slashes.",
+        "Robots match only URLs that have both: the page with one slash stays as it "
+        "is.",
+    ),
+    FindingKind(
+        "only-slashes",
+        Severity.NOTE,
+        "A path is made of slashes.",
+        "Robots match only URLs whose path begins with as many slashes.",
+    ),
+    FindingKind(
         "full-url",
         Severity.ERROR,
         "A path is a whole URL.",
-        "A path is relative to the site's root. Some robots read the URL's path; to "
-        "Google and Protego the rule matches nothing.",
+        "A path is relative to the site's root. Some robots apply the rule to the host "
+        "that it names; to Google, Protego and robots that follow RFC 9309 it matches "
+        "nothing.",
     ),
     FindingKind(
         "wildcard",
@@ -1055,6 +1076,14 @@ _ROWS = (
         "A use is both allowed and refused.",
         "For robots that read both, the refusal wins (draft-ietf-aipref-vocab); those "
         "that read one field obey that field.",
+    ),
+    FindingKind(
+        "own-group-drops-usage",
+        Severity.WARNING,
+        "A use is refused to all robots, but not to one with its own group.",
+        "A robot with its own group ignores the group for *, and what it says of the "
+        "use of pages: repeat the statement.",
+        most=10,
     ),
     FindingKind(
         "groups-contradict",

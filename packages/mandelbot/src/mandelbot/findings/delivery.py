@@ -29,7 +29,12 @@ _CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """How a file was delivered. None: unknown, and not checked."""
+    """How a file was delivered. None: unknown, and not checked.
+
+    >>> from mandelbot import Delivery
+    >>> Delivery(status=200, seconds=1.2).redirects
+    0
+    """
 
     url: str | None = None
     """The URL requested, or the name of a file."""
@@ -50,8 +55,6 @@ class Delivery:
     """Whether the body is encoded as that header says."""
     in_capitals: bool = False
     """Whether there is a /ROBOTS.TXT instead."""
-    uncited: tuple[tuple[int, str], ...] = ()
-    """The line and the site of each sitemap on a site that does not cite it."""
 
 
 def check_delivery(delivery: Delivery) -> Check:
@@ -68,9 +71,6 @@ def check_delivery(delivery: Delivery) -> Check:
         yield LintHit(
             "only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt."
         )
-    for line, site in delivery.uncited:
-        message = f"The sitemap is on {shown(site)}, whose robots.txt does not cite it."
-        yield LintHit("sitemap-elsewhere", line, message)
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:

@@ -53,6 +53,7 @@ def check_clashes(source: LintInput) -> Check:
         yield from _check_reach(sorted(rules), wildcards)
         effort = wildcards.effort
     yield from _check_dropped(source.outline.groups)
+    yield from _check_stars(source.outline.groups)
 
 
 def _rules_of(group: Group) -> Iterator[_RuleAt]:
@@ -354,6 +355,46 @@ def _check_dropped(groups: list[Group]) -> Check:
                 " group for *."
             )
             yield LintHit("own-group-drops-rules", agent.number, message)
+
+
+_EFFORT_STARS = 100_000  # pairs of rules of groups for * that are compared
+
+
+def _check_stars(groups: list[Group]) -> Check:
+    """Find groups for * after the first one: WordPress' plugins write one each."""
+    first: int | None = None
+    rules: list[_RuleAt] = []
+    effort = _EFFORT_STARS
+    for group in groups:
+        stars = [agent for agent in group.agents if name_of(agent) == "*"]
+        if not stars:
+            continue
+        own = list(_rules_of(group))
+        effort -= len(rules) * len(own)
+        is_apart = effort >= 0 and not _meet(rules, own)
+        for agent in stars:
+            if first is None:
+                first = agent.number
+            elif not is_apart or agent is not stars[0]:
+                message = f'"*" is already named in line {first}.'
+                yield LintHit("repeated-agent", agent.number, message)
+            else:
+                message = f"There is a group for * in line {first} already."
+                yield LintHit("repeated-star", agent.number, message)
+        rules += own
+
+
+def _meet(rules: list[_RuleAt], others: list[_RuleAt]) -> bool:
+    """Return whether a rule matches all that one of the other kind in others does."""
+    return any(
+        one.record.field != other.record.field
+        and (
+            one.pattern.matches(_example(other.pattern))
+            or other.pattern.matches(_example(one.pattern))
+        )
+        for one in rules
+        for other in others
+    )
 
 
 def _closing_lines(numbers: list[int]) -> str:

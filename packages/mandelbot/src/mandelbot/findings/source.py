@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.dialects import DIALECTS, documented
+from mandelbot.robotstxt.full_urls import host_of
 from mandelbot.robotstxt.grammar import grammar_of
 from mandelbot.robotstxt.records import Outline, Record, name_of, read_outline
 
@@ -37,13 +38,30 @@ class LintInput(NamedTuple):
     outline: Outline
     max_bytes: int | None
     is_html: bool
+    hosts: frozenset[str]
+    """The site's host, or those that the file cites; empty: not known."""
 
     @classmethod
-    def read(cls, octets: bytes, max_bytes: int | None) -> LintInput:
+    def read(cls, octets: bytes, max_bytes: int | None, site: str = "") -> LintInput:
         """Read a file for the checks."""
         body = grammar_of(STANDARD).clean(octets, max_bytes)
         outline = read_outline(Record.read(body, STANDARD), STANDARD)
-        return cls(octets, body, outline, max_bytes, _is_html(body))
+        hosts = _hosts_cited(outline.records)
+        if site:
+            hosts = frozenset({host_of(site) or ""})
+        return cls(octets, body, outline, max_bytes, _is_html(body), hosts)
+
+
+def _hosts_cited(records: Iterable[Record]) -> frozenset[str]:
+    """Return the hosts in Sitemap and Host lines, as `host_of` has them."""
+    found = set()
+    for record in records:
+        url = record.value
+        if record.field == "host" and "://" not in url:
+            url = f"http://{url}"
+        if record.field in {"sitemap", "host"}:
+            found.add(host_of(url) or "")
+    return frozenset(found - {""})
 
 
 _HTML_SEEN = 2048  # bytes at the beginning that are searched for tags
@@ -64,6 +82,17 @@ def quoted(text: str) -> str:
     return f'"{shown(text, _SHOWN)}"'
 
 
+def named_robots(names: list[str]) -> str:
+    """Return one or two names, or the first and how many more there are."""
+    first, *others = names
+    more = ""
+    if len(others) == 1:
+        more = f" and {quoted(others[0])[1:-1]}"
+    elif others:
+        more = f" and {len(others)} more robots"
+    return f"{quoted(first)[1:-1]}{more}"
+
+
 def field_of(record: Record) -> str:
     """Return a line's field for a message, as documents write it."""
     return documented(quoted(record.name)[1:-1].lower())
@@ -82,6 +111,7 @@ _EXCUSED = frozenset(
     }
 )
 """Findings that are about how the block is written."""
+_REPEATED = frozenset({"repeated-agent", "repeated-star"})
 
 
 def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
@@ -124,7 +154,7 @@ def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
     for one in found:
         line = one.line or 0
         is_excused = one.code in _EXCUSED and first <= line <= last
-        if not is_excused and not (one.code == "repeated-agent" and line in again):
+        if not is_excused and not (one.code in _REPEATED and line in again):
             yield one
     message = f"Cloudflare's managed block ends in line {last}"
     owners = [line for line in again if line > last]

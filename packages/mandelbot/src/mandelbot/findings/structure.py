@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.source import LintHit, field_of, quoted
+from mandelbot.findings.source import LintHit, field_of, named_robots, quoted
 from mandelbot.findings.syntax import is_agent_misspelt, meant_field
+from mandelbot.findings.usage_checks import STATEMENT_FIELDS
 from mandelbot.robotstxt.dialects import (
     FIELDS_OF_USE,
     GROUP_FIELDS,
     VERSION_2_FIELDS,
     documented,
 )
+from mandelbot.robotstxt.full_urls import host_of
 from mandelbot.robotstxt.known_robots import (
     IGNORE_STAR,
     KNOWN_ROBOTS,
     TOKENS,
     dialect_of,
 )
+from mandelbot.robotstxt.paths import split_url
 from mandelbot.robotstxt.records import ABOUT_ALL, name_of
 
 if TYPE_CHECKING:
@@ -81,11 +84,12 @@ def check_structure(source: LintInput) -> Check:
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
     yield from _check_between_agents(outline)
+    yield from _check_end(outline)
     yield from _check_names(outline)
     for group in outline.groups:
         yield from _check_group(group, is_last=group is outline.groups[-1])
         yield from _check_version(group)
-    yield from _check_closed(outline)
+    yield from _check_closed(outline, source.hosts)
     yield from _check_about_all(outline)
 
 
@@ -93,6 +97,7 @@ def _check_blank_lines(outline: Outline) -> Check:
     """A blank line closes a group, and must separate two (Moderatobot, "Groups")."""
     part = _START
     is_reported = False
+    alone = {line: whom for line, whom, _ in _lines_at_the_end(outline)}
     for record in outline.records:
         if record.is_blank:
             is_reported = is_reported and part == _CLOSED
@@ -105,10 +110,72 @@ def _check_blank_lines(outline: Outline) -> Check:
         elif record.field in GROUP_FIELDS and part == _CLOSED:
             if not is_reported:
                 message = f"{field_of(record)} follows a blank line within its group."
+                if record.number in alone:
+                    message = f"{message[:-1]}: it is for {alone[record.number]} alone."
                 yield LintHit("blank-line-in-group", record.number, message)
             is_reported = True
         elif record.field and part == _AGENTS:
             part = _DIRECTIVES
+
+
+def _lines_at_the_end(outline: Outline) -> Iterator[tuple[int, str, bool]]:
+    """Yield the first line after a gap in the last group, and for whom it is.
+
+    With it comes whether it was hardly meant for that robot alone.
+    The group names robots, another one is for all, and does not say the same. It was
+    hardly meant so where the group only lets the robot in before the gap, or where what
+    follows is about the use of pages. A blank line is a gap; before such a statement a
+    comment is one, too.
+    """
+    for_all = [
+        record
+        for group in outline.groups
+        if any(name_of(agent) == "*" for agent in group.agents)
+        for record in group.directives
+    ]
+    group = outline.groups[-1] if outline.groups else None
+    names = [name_of(agent) for agent in group.agents] if group else []
+    if group is None or not for_all or "*" in names:
+        return
+    own = [record for record in group.directives if record.field in _ABOUT_PAGES]
+    said_to_all = {(record.field, record.value) for record in for_all}
+    fields_to_all = {record.field for record in for_all}
+    for place, record in enumerate(own[1:], start=1):
+        between = outline.records[own[place - 1].number : record.number - 1]
+        is_blank = any(one.is_blank for one in between)
+        is_statement = record.field in STATEMENT_FIELDS
+        is_remark = any(one.comment and not one.field for one in between)
+        if not is_blank and not (is_statement and is_remark):
+            continue
+        after = own[place:]
+        if all((one.field, one.value) in said_to_all for one in after):
+            return
+        if is_statement:
+            is_hardly_meant = record.field not in fields_to_all
+        else:
+            is_hardly_meant = all(map(_lets_in, own[:place]))
+        yield record.number, named_robots(names), is_hardly_meant
+        return
+
+
+_ABOUT_PAGES = frozenset({"allow", "disallow", *STATEMENT_FIELDS})
+
+
+def _lets_in(rule: Record) -> bool:
+    if rule.field == "allow":
+        return rule.value in _EVERYTHING
+    return rule.field == "disallow" and not rule.value
+
+
+def _check_end(outline: Outline) -> Check:
+    for line, whom, is_hardly_meant in _lines_at_the_end(outline):
+        if is_hardly_meant:
+            field = field_of(outline.records[line - 1])
+            message = (
+                f"{field} belongs to the group for {whom} alone: write User-agent: *"
+                " above it, if it is for all robots."
+            )
+            yield LintHit("last-lines-for-one", line, message)
 
 
 def _check_between_agents(outline: Outline) -> Check:
@@ -149,7 +216,7 @@ def _check_names(outline: Outline) -> Check:
             if not name:
                 continue
             group_of.setdefault(name, place)
-            if name in first_line:
+            if name in first_line and name != "*":  # of that, see `rule_checks`
                 message = f"{quoted(name)} is already named in line {first_line[name]}."
                 yield LintHit("repeated-agent", agent.number, message)
             elif star is not None and name != "*" and not is_reported:
@@ -267,10 +334,10 @@ class _Closed(NamedTuple):
     """Whether an empty Disallow says so."""
 
     @classmethod
-    def of(cls, group: Group) -> _Closed:
+    def of(cls, group: Group, hosts: frozenset[str]) -> _Closed:
         rules = group.rules()
         return cls(
-            next((rule for rule in rules if rule.value in _EVERYTHING), None),
+            next((rule for rule in rules if _is_for_all(rule.value, hosts)), None),
             any(rule.field == "allow" and rule.value for rule in rules),
             bool(rules),
             any(rule.field == "disallow" and not rule.value for rule in rules),
@@ -284,11 +351,19 @@ def _closing(groups: list[_Closed]) -> Record | None:
     return next((group.by for group in groups if group.by), None)
 
 
-def _check_closed(outline: Outline) -> Check:
+def _is_for_all(value: str, hosts: frozenset[str]) -> bool:
+    """Return whether a rule is about the whole site, by its path or as a whole URL."""
+    if "://" not in value:
+        return value in _EVERYTHING
+    parts = split_url(value)
+    return parts is not None and parts[1] in _EVERYTHING and host_of(value) in hosts
+
+
+def _check_closed(outline: Outline, hosts: frozenset[str]) -> Check:
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
-        facts = _Closed.of(group)
+        facts = _Closed.of(group, hosts)
         names = {
             name.lower(): name for name in map(name_of, reversed(group.agents)) if name
         }
@@ -304,11 +379,7 @@ def _check_closed(outline: Outline) -> Check:
         yield LintHit("closed-to-robot", for_all.number, message)
         return
     if for_all and all(closing.values()):
-        ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in closing]
-        message = "No robot may fetch anything."
-        if ignoring:
-            left = ", ".join(ignoring)
-            message = f"No robot may fetch anything, but those that ignore *: {left}."
+        message = _closed_to_all(for_all, closing)
         yield LintHit("closed-to-all", for_all.number, message)
         return
     by_line: dict[tuple[int, str], list[str]] = {}
@@ -320,22 +391,21 @@ def _check_closed(outline: Outline) -> Check:
             code = "closed-to-robot" if is_known else "merged-with-next"
             by_line.setdefault((rule.number, code), []).append(as_written)
     for (line, code), robots in by_line.items():
-        said = _named(robots)
+        said = named_robots(robots)
         message = f"{said} may fetch nothing."
         if code == "merged-with-next":
             message = f"By RFC 9309, {said} would share this group, which closes all."
         yield LintHit(code, line, message)
 
 
-def _named(names: list[str]) -> str:
-    """Return one or two names, or the first and how many more there are."""
-    first, *others = names
-    more = ""
-    if len(others) == 1:
-        more = f" and {quoted(others[0])[1:-1]}"
-    elif others:
-        more = f" and {len(others)} more robots"
-    return f"{quoted(first)[1:-1]}{more}"
+def _closed_to_all(rule: Record, named: Container[str]) -> str:
+    if "://" in rule.value:
+        return "Robots that apply a whole URL to its host may fetch nothing."
+    ignoring = [one.name for one in IGNORE_STAR if one.name.lower() not in named]
+    if ignoring:
+        left = ", ".join(ignoring)
+        return f"No robot may fetch anything, but those that ignore *: {left}."
+    return "No robot may fetch anything."
 
 
 def _hardly_meant(

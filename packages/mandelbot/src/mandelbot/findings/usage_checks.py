@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.source import STANDARD, LintHit, quoted
+from mandelbot.findings.source import STANDARD, LintHit, named_robots, quoted
 from mandelbot.preferences.in_robots_txt import split_path
 from mandelbot.preferences.statements import MEANINGS, READERS, Statement
-from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
+from mandelbot.robotstxt.known_robots import CONTROL_TOKENS, KNOWN_ROBOTS
 from mandelbot.robotstxt.records import name_of
 from mandelbot.robotstxt.verdict import path_of
 
@@ -42,10 +42,11 @@ def check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
     said = READERS["content-usage"](value)
     if not said.is_readable or (not said.words and not said.unknown):
-        message = (
-            f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as"
-            " train-ai=n."
-        )
+        with_commas = ", ".join(value.replace(";", " ").replace(",", " ").split())
+        such_as = "such as train-ai=n."
+        if READERS["content-usage"](with_commas).words:
+            such_as = f"such as {quoted(with_commas)[1:-1]}: robots ignore all of it."
+        message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, {such_as}"
         yield LintHit("bad-content-usage", record.number, message)
         return
     for word in said.words:
@@ -135,7 +136,11 @@ def check_usage(groups: list[Group]) -> Check:
     """Which statements and groups contradict each other."""
     facts = [_facts_of(group) for group in groups]
     seen: set[LintHit] = set()
-    for found in (*_contradicted(groups, facts), *_shut_out(groups, facts)):
+    for found in (
+        *_contradicted(groups, facts),
+        *_shut_out(groups, facts),
+        *_dropped(groups, facts),
+    ):
         if found not in seen:
             seen.add(found)
             yield found
@@ -219,6 +224,64 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
                 f" {opposite}, in another group; Allow wins."
             )
             yield LintHit("groups-contradict", line, message)
+
+
+_USERS = frozenset(
+    robot.name.lower()
+    for robot in KNOWN_ROBOTS
+    if robot.kind in {"ai", "search"} and not robot.is_token
+)
+"""Robots that use pages as statements say, in lower case: a preview trains nothing."""
+
+
+def _dropped(groups: list[Group], facts: list[_Facts]) -> Check:
+    """Find refusals for * that a robot does not hear, as its own group says nothing."""
+    refused: dict[str, int] = {}
+    for group, of_group in zip(groups, facts, strict=True):
+        if any(name_of(agent) == "*" for agent in group.agents):
+            for said in of_group.refused.values():
+                refused.setdefault(said.category, said.line)
+    if refused:
+        for categories, agents in _unheard(refused, groups, facts).items():
+            uses = " and ".join(categories)
+            verb = "are" if len(categories) > 1 else "is"
+            own = "own groups replace"
+            if len(agents) == 1:
+                own = "its own group replaces"
+            message = (
+                f"{uses} {verb} refused to all in line {refused[categories[0]]}, but"
+                f" not to {named_robots([name_of(agent) for agent in agents])}: {own}"
+                " the group for *."
+            )
+            yield LintHit("own-group-drops-usage", agents[0].number, message)
+
+
+def _unheard(
+    refused: Iterable[str], groups: list[Group], facts: list[_Facts]
+) -> dict[tuple[str, ...], list[Record]]:
+    """Return the categories that are not heard, each with the robots that do not."""
+    own: dict[str, _Facts] = {}
+    first: dict[str, Record] = {}
+    for group, of_group in zip(groups, facts, strict=True):
+        agents = {name_of(agent).lower(): agent for agent in reversed(group.agents)}
+        for name in _USERS & agents.keys():
+            own.setdefault(name, _Facts({}, {}, {})).learn(of_group)
+            first.setdefault(name, agents[name])
+    unheard: dict[tuple[str, ...], list[Record]] = {}
+    for name in sorted(own, key=lambda name: first[name].number):
+        said = own[name]
+        if not _is_closed(said):
+            statements = (*said.refused.values(), *said.allowed.values())
+            heard = {one.category for one in statements}
+            left = tuple(category for category in refused if category not in heard)
+            if left:
+                unheard.setdefault(left, []).append(first[name])
+    return unheard
+
+
+def _is_closed(said: _Facts) -> bool:
+    closes = any((path, False) in said.rules for path in _EVERYTHING)
+    return closes and not any(allows for _, allows in said.rules)
 
 
 def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:

@@ -16,10 +16,12 @@ from mandelbot.findings.usage_checks import (
     check_training,
 )
 from mandelbot.robotstxt import times
+from mandelbot.robotstxt.full_urls import host_of
+from mandelbot.robotstxt.paths import split_url
 from mandelbot.robotstxt.sitemap_lines import urls_of
 
 if TYPE_CHECKING:
-    from mandelbot.findings.source import Check
+    from mandelbot.findings.source import Check, LintInput
     from mandelbot.robotstxt.records import Record
 
 _LONGEST_DELAY = 30  # Moderatobot, "Crawl-delay directive"
@@ -97,7 +99,8 @@ def _unless(
     return check
 
 
-_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+_TWO_SLASHES = re.compile(r"//+(?:www\.[^/]*/?)?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 # Mandelbot's page: /earn$* is about a dollar
 _DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")
@@ -137,11 +140,24 @@ def _check_beginning(path: str, field: str, number: int) -> Check:
             message = f"{field}: {_path_shown(path)} does not begin with a slash."
             yield LintHit("leading-star", number, message)
     elif _SCHEME.match(path):
-        yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
+        return  # see `check_full_urls`
+    elif path.startswith("//"):
+        yield _of_slashes(path, number)
     elif path[0] != "/":
         yield LintHit(
             "no-leading-slash", number, f"{quoted(path)} does not begin with a slash."
         )
+
+
+def _of_slashes(path: str, number: int) -> LintHit:
+    if not path.strip("/*$"):
+        message = f"{quoted(path)} matches only URLs that begin with as many slashes."
+        return LintHit("only-slashes", number, message)
+    write = quoted(_TWO_SLASHES.sub("/", path, count=1))
+    message = (
+        f"{quoted(path)} matches only URLs that begin with two slashes: write {write}."
+    )
+    return LintHit("double-slash", number, message)
 
 
 #: A parameter of a query, as a path; one that has no letter is no name.
@@ -176,6 +192,27 @@ def check_hosts(records: Iterable[Record]) -> Check:
             if first.removeprefix("www.") in hosts and first:
                 message = f"{quoted(record.value)} begins with the site's own host."
                 yield LintHit("host-in-path", record.number, message)
+
+
+def check_full_urls(source: LintInput) -> Check:
+    """Find rules with whole URLs, and say for whom each is."""
+    for record in source.outline.records:
+        if record.field not in {"allow", "disallow"}:
+            continue
+        url = record.value
+        if not _SCHEME.match(url):
+            continue
+        host = host_of(url)
+        parts = split_url(url)
+        if not host or parts is None:
+            says = "is a URL without a host: it matches nothing."
+        elif not source.hosts:
+            says = "is a whole URL, not a path."
+        elif host in source.hosts:
+            says = f"is a whole URL, not a path: write {quoted(parts[1])}."
+        else:
+            says = "is a whole URL: this rule is for another host."
+        yield LintHit("full-url", record.number, f"{quoted(url)} {says}")
 
 
 _LONGEST_HOST = 300  # characters

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from mandelbot.arguments import octets_of
 from mandelbot.fix.effects import READINGS, effects_by, sentences
-from mandelbot.fix.questions import SITE, Questions
+from mandelbot.fix.questions import Questions
 from mandelbot.fix.rewrite import rewrite
 from mandelbot.formatting import shown
+from mandelbot.preferences.of_file import preference_lines
 from mandelbot.robotstxt.grammar import UTF16_MARKS, decode
 from mandelbot.robotstxt.robots_txt import RobotsTxt
 
@@ -128,11 +130,11 @@ def _differences(
     """Put questions to two files, count them, and yield those answered differently."""
     for agent, targets in questions.asked():
         for target in targets:
-            url = SITE + target
-            asked["decisions"] += 1
-            if before.allowed(url, agent) != after.allowed(url, agent):
-                verdicts = before.verdict(url, agent), after.verdict(url, agent)
-                yield Difference(url, agent, *map(str, verdicts))
+            for url in questions.urls(target):
+                asked["decisions"] += 1
+                if before.allowed(url, agent) != after.allowed(url, agent):
+                    verdicts = before.verdict(url, agent), after.verdict(url, agent)
+                    yield Difference(url, agent, *map(str, verdicts))
         yield from _different_fields(
             agent, _about(before, agent), _about(after, agent), asked
         )
@@ -158,7 +160,9 @@ def _about(robots: RobotsTxt, agent: str) -> dict[str, object]:
         "Visit-time": robots.visit_times(agent),
         "Comment": robots.comments(agent),
         # The order of these lines means nothing.
-        "Content-Usage": sorted({line.text for line in robots.preference_lines(agent)}),
+        "Content-Usage": sorted(
+            {line.text for line in preference_lines(robots, agent)}
+        ),
     }
 
 
@@ -183,6 +187,11 @@ class Correction(NamedTuple):
     """That the normal form says in the dialect what the file says, all of it."""
 
     @property
+    def changes(self) -> tuple[str, ...]:
+        """What changes for whom, as sentences."""
+        return tuple(sentences(self.effects))
+
+    @property
     def is_harmless(self) -> bool:
         """Whether nothing opens, and only what is meant to be closed closes."""
         return not self.harm and (self.proof is None or self.proof.holds)
@@ -194,8 +203,8 @@ class Correction(NamedTuple):
 
 
 def normalize(
-    body: bytes,
-    dialect: str | Dialect = "mandelbot",
+    body: bytes | RobotsTxt,
+    dialect: str | Dialect | None = None,
     *,
     alone: bool = False,
     max_decisions: int = 100_000,
@@ -212,13 +221,23 @@ def normalize(
     Disallow: /a
 
     Args:
-        body: The file as fetched.
-        dialect: How it is read.
+        body: The file as fetched, or a file that was parsed: all of it counts, whatever
+            its limit.
+        dialect: How it is read. None: as it was parsed, and a body as by ``mandelbot``.
         alone: It is written for this dialect, whatever that changes for others;
             `effects` say what to whom.
         max_decisions: About how many are compared for each reader, fewer where each
             takes longer, besides those for each rule.
+
+    Raises:
+        TypeError: `body` is neither bytes nor a bytearray nor a memoryview.
     """
+    if isinstance(body, RobotsTxt):
+        dialect = dialect or body.dialect
+        body = body.body
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
+    dialect = dialect or "mandelbot"
     why: tuple[str, ...] = (_TOO_LARGE,)
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     if len(body) <= MOST_BYTES:

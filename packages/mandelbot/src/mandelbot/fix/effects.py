@@ -259,12 +259,15 @@ class _RobotRules:
         if spans not in self._known:
             rules = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
             runs = groupby(rules, key=itemgetter(2))  # of one kind, any may decide
-            decides = (
+            decides: tuple[object, ...] = (
                 default_of(text, selection, grammar),
                 *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
             )
             lines = (grammar.rule.finditer(text, start, end) for start, end, _ in spans)
-            self._known[spans] = decides, [*map(rule_value, chain.from_iterable(lines))]
+            values = [*map(rule_value, chain.from_iterable(lines))]
+            if any("://" in value for value in values):  # they count for some hosts
+                decides = (*decides, tuple(values))
+            self._known[spans] = decides, values
         return self._known[spans]
 
 
@@ -313,20 +316,20 @@ def _compare(
     for agent, targets in asked:
         who = "others" if agent == questions.nobody else agent
         for target in targets:
-            effect.decisions += 1
-            url = SITE + target
-            is_open = after(url, agent)
-            if before(url, agent) == is_open:
-                continue
-            is_lost = not is_open and _is_asked_for(target) and meant(url, agent)
-            if agent in questions.made_up and (is_open or is_lost):
-                effect.made_up.append((url, who))
-            elif is_open:
-                effect.opened.append((url, who))
-            elif is_lost:
-                effect.lost.append((url, who))
-            else:
-                effect.closed.append((url, who))
+            for url in questions.urls(target):
+                effect.decisions += 1
+                is_open = after(url, agent)
+                if before(url, agent) == is_open:
+                    continue
+                is_lost = not is_open and _is_asked_for(target) and meant(url, agent)
+                if agent in questions.made_up and (is_open or is_lost):
+                    effect.made_up.append((url, who))
+                elif is_open:
+                    effect.opened.append((url, who))
+                elif is_lost:
+                    effect.lost.append((url, who))
+                else:
+                    effect.closed.append((url, who))
 
 
 def _is_asked_for(target: str) -> bool:

@@ -181,6 +181,7 @@ class Questions:
         """
         for robots in files:
             self._read(robots)
+        self._has_full_urls = any("://" in value for value in self._everything)
         self._affordable = max_decisions // price_of(self._everything)
         most_robots = max(
             _FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS)
@@ -199,6 +200,15 @@ class Questions:
         # Two URLs a rule, by a name and by a header: see `about_allowed`.
         self.most_lines = LINES // (4 * allowed) if allowed else LINES
         """A file with more lines takes too long to those who try each line."""
+
+    def urls(self, target: str) -> tuple[str, ...]:
+        """Return the URLs that are asked for a target: one with a host, most often.
+
+        Rules with whole URLs count for paths without a host, too.
+        """
+        if self._has_full_urls:
+            return SITE + target, target
+        return (SITE + target,)
 
     def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield robots, each with the targets that it asks for."""

@@ -22,9 +22,9 @@ from mandelbot.findings.source import marked_blocks
 from mandelbot.fix.rewritten_lines import Block, RewrittenLine, as_written, read_blocks
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import WHITE_SPACE, grammar_of
+from mandelbot.robotstxt.paths import split_url
 from mandelbot.robotstxt.records import RecordProblem, read_outline
 from mandelbot.robotstxt.sitemap_lines import bare_urls
-from mandelbot.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
@@ -327,10 +327,11 @@ def in_order(
 
 def _head(rule: Record, dialect: Dialect) -> str:
     """Return what the path of a rule begins with, to whichever robot."""
-    path = path_of(rule.value, 2, dialect)
-    literal = _LITERAL.match(
-        path if path is not None and "://" in rule.value else rule.value
-    )
+    value = rule.value
+    parts = None
+    if "://" in value and dialect.full_urls and not dialect.paths_as_written:
+        parts = split_url(value)
+    literal = _LITERAL.match(value if parts is None else parts[1])
     return literal[0] if literal else ""
 
 

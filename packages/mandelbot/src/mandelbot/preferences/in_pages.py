@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import agent_key, check_headers, octets_of
 from mandelbot.formatting import shown
 from mandelbot.preferences import MARKED_STATUSES, TERMS_STATUSES
 from mandelbot.preferences.statements import (
@@ -92,7 +93,8 @@ def page_usage(
 ) -> Usage:
     """Return the usage preferences of a page.
 
-    Never raises, whatever the headers and bytes.
+    Never raises, whatever the headers and bytes; TypeError names an argument of another
+    type.
 
     >>> from mandelbot import page_usage
     >>> usage = page_usage([("Content-Usage", "train-ai=n")], b"", "Examplebot")
@@ -105,11 +107,17 @@ def page_usage(
             types.
         agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    read: _Headers = tuple(_headers_read(headers)) if headers else ()
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
+    try:
+        read: _Headers = tuple(_headers_read(headers)) if headers else ()
+    except (AttributeError, TypeError, ValueError):
+        check_headers(headers)
+        raise
     metas: tuple[head.Meta, ...] = ()
     links: tuple[head.LicenseLink, ...] = ()
     if body:
-        name = agent if isinstance(agent, (str, bytes)) else tuple(agent)
+        name = agent if isinstance(agent, (str, bytes)) else agent_key(agent)
         metas = head.meta_tags(body, _names(name))
         links = head.license_links(body)
     if not (read or metas or links):

@@ -372,7 +372,13 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A link to an owner's terms, for people to read: a licence or a TDMRep policy."""
+    r"""A link to an owner's terms, for people to read: a licence or a TDMRep policy.
+
+    >>> from mandelbot import RobotsTxt, usage
+    >>> robots = RobotsTxt.parse(b"License: https://example.com/license.xml\n")
+    >>> print(*usage(robots, "/", "Examplebot").terms)
+    license https://example.com/license.xml (robots.txt line 1)
+    """
 
     kind: str
     """``license`` or ``tdm-policy``."""

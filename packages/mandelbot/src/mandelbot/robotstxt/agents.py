@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from mandelbot.arguments import agent_key
+
 Agent = str | Sequence[str]
 """A product token, a User-Agent header, or several of these, the preferred first."""
 
@@ -49,7 +51,8 @@ def names_in_order(agent: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of agents, preferred first; a sequence keeps its order."""
     if isinstance(agent, str):
         return product_tokens(agent)
-    return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
+    agents = agent_key(agent)
+    return tuple(dict.fromkeys(name for one in agents for name in product_tokens(one)))
 
 
 def header_text(value: str | bytes) -> str:

@@ -3,7 +3,8 @@
 A new robot is a new row::
 
     from dataclasses import replace
-    from mandelbot.robotstxt import DIALECTS, RobotsTxt
+    from mandelbot.robotstxt.dialects import DIALECTS
+    from mandelbot.robotstxt.robots_txt import RobotsTxt
 
     mine = replace(DIALECTS["mandelbot"], name="mine", precedence="first")
     robots = RobotsTxt.parse(body, dialect=mine)
@@ -129,6 +130,10 @@ class Dialect:
     """
     paths_as_written: bool = False
     """Values that are no path (``https://…``, ``private``) are compared too."""
+    full_urls: bool = True
+    """A rule with a whole URL counts for URLs of the host that it names; False: it
+    matches nothing.
+    """
     empty_rules_decide: bool = False
     """A rule without a path matches with length 0 and allows; False: it is no rule."""
     index_htm_is_directory: bool = False
@@ -150,7 +155,7 @@ class Dialect:
 
 _ROWS = (
     Dialect(name="mandelbot"),
-    Dialect(name="rfc9309", fresh_for=86_400),
+    Dialect(name="rfc9309", full_urls=False, fresh_for=86_400),
     Dialect(
         name="google",
         spellings=(
@@ -167,6 +172,7 @@ _ROWS = (
         fallbacks=GOOGLES_CRAWLERS,
         escapes="google",
         paths_as_written=True,
+        full_urls=False,
         empty_rules_decide=True,
         index_htm_is_directory=True,
         robots_txt_allowed=False,

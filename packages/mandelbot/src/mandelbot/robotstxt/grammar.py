@@ -95,7 +95,7 @@ class Grammar:
     __slots__ = (
         *("_agent_line", "_agent_name", "_agent_names", "_fallbacks", "_fields"),
         *("_rule_or_agent", "_values_like", "can_list", "dialect", "directive"),
-        *("has_prefixes", "member", "rule", "run_end"),
+        *("full_url", "has_prefixes", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
@@ -129,6 +129,12 @@ class Grammar:
         characters; its rest; a literal after a star in the rest, or None. Most values
         are a head alone. Separating these here makes decisions cheap.
         """
+        self.full_url: re.Pattern[bytes] | None = None
+        """What finds a rule whose value is a whole URL, and some that are none; None:
+        the dialect reads no such values.
+        """
+        if dialect.full_urls and not dialect.paths_as_written:
+            self.full_url = _full_url(dialect)
         others = (
             name for field in _RULE_OR_AGENT for name in _spellings(field, dialect)[1:]
         )
@@ -373,6 +379,16 @@ def _rule_value(dialect: Dialect, *, has_prefixes: bool) -> str:
     if dialect.comment_needs_space or not has_prefixes:
         return f"(){rest}"
     return rf"(/{_LITERAL}|)(?:{_WS}(?![^#\r\n])|{rest})"
+
+
+def _full_url(dialect: Dialect) -> re.Pattern[bytes]:
+    """It begins with the last letter of a field, as that is fast to find."""
+    names = (*_spellings("disallow", dialect), *_spellings("allow", dialect))
+    ends = "".join(sorted({name[-1] for name in names}))
+    colon = rf"[{ends}{ends.upper()}]{_WS}:"
+    if dialect.field_by_prefix or dialect.colon_optional:
+        colon = rf"[:{_WHITE[1:]}"
+    return re.compile(rf"{colon}{_WS}[A-Za-z][A-Za-z0-9+.\-]*://".encode())
 
 
 def _value(dialect: Dialect) -> str:

@@ -298,6 +298,6 @@ def known_robot_verdict(robots: RobotsTxt, url: str, agent: Agent) -> Verdict:
     if verdict.agent != "*" or not ignores_star(agent):
         return verdict
     reason = Verdict.STAR_IGNORED
-    if verdict.reason in {Verdict.ROBOTS_TXT, Verdict.NOT_A_URL}:
+    if verdict.reason in {Verdict.ROBOTS_TXT, Verdict.NOT_A_URL, Verdict.SWAPPED}:
         reason = verdict.reason
     return Verdict(allowed=True, rule=None, agent=None, reason=reason)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import check_url
+
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
 
@@ -147,6 +149,8 @@ def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
     fragment and characters outside ASCII. Return None if the URL cannot be parsed;
     never for Google, whose parser finds a path in any text.
     """
+    if type(url) is not str:
+        check_url(url)
     if dialect.escapes == "google":
         target = google_target(url)
         origin, found, _ = url.partition("#")[0].rpartition(target)

@@ -119,7 +119,13 @@ class RecordProblem(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the file."""
+    r"""One line of the file.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a # drafts\n")
+    >>> robots.records[1].value, robots.records[1].comment
+    ('/a', ' drafts')
+    """
 
     number: int
     """The line, from 1."""

@@ -22,7 +22,13 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class TimeWindow(NamedTuple):
-    """A part of every day, both ends included. It may pass midnight: 17:00 to 04:59."""
+    r"""A part of every day, both ends included. It may pass midnight: 17:00 to 04:59.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0600-0845\n")
+    >>> robots.visit_times("Examplebot")
+    (TimeWindow(start=360, end=525),)
+    """
 
     start: int
     """Minutes since midnight, UTC."""
@@ -50,7 +56,13 @@ class TimeWindow(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """A number of documents in some seconds, at all times or in a part of the day."""
+    r"""A number of documents in some seconds, at all times or in a part of the day.
+
+    >>> from mandelbot import RobotsTxt
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nRequest-rate: 1/10m\n")
+    >>> robots.request_rates("Examplebot")
+    (RequestRate(documents=1, seconds=600, window=None),)
+    """
 
     documents: int
     seconds: int

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.grammar import line_number, rule_value, value_of
-from mandelbot.robotstxt.paths import COMPARABLE, escaped_length, split_url
+from mandelbot.robotstxt.paths import COMPARABLE, escaped_length
 from mandelbot.robotstxt.patterns import PATTERNS, Glob, Globs, Pattern
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Verdict:
     STAR_IGNORED: ClassVar = "no group names this robot, and it ignores the group for *"
     ROBOTS_TXT: ClassVar = "/robots.txt is always allowed"
     NOT_A_URL: ClassVar = "not a URL that can be read"
+    SWAPPED: ClassVar = "not a URL, and the agent is one: are they swapped?"
     TOO_COSTLY: ClassVar = "too many rules with wildcards for a URL of this length"
 
     allowed: bool
@@ -87,6 +88,10 @@ class Verdict:
     def is_too_costly(self) -> bool:
         """Whether it is forbidden as comparing costs too much (docs/limits.rst)."""
         return self.reason == self.TOO_COSTLY
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: a verdict that forbids would be as true as any object."""
+        raise TypeError("a Verdict is neither true nor false: ask verdict.allowed")
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "forbidden"
@@ -324,8 +329,10 @@ _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
 def path_of(value: str, version: int, dialect: Dialect) -> str | None:
-    """Return the path in a value; empty for no path, None for a value to ignore."""
+    """Return the path in a value; empty for no path, None for a value to ignore.
+
+    Of a whole URL, see `full_urls.py`.
+    """
     if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
         return value
-    parts = split_url(value)
-    return None if parts is None else parts[1]
+    return None

@@ -71,6 +71,8 @@ _FREQUENCIES = frozenset(
 )
 _LONGEST_PRIORITY = 20  # characters
 MOST_TAGS = 8_000  # of an entry
+#: Pages of apps, as Google documents them ("App Indexing"): no URL to fetch.
+_OF_APPS = ("android-app:", "ios-app:")
 _MOST_ALTERNATES = 500  # of an entry; more than the languages and regions on the web
 _LISTS = frozenset({"image", "video", "news"})  # extensions that an entry may repeat
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
@@ -224,7 +226,10 @@ class EntryMaker:
             or "href" not in attributes
         ):
             return []
-        url = absolute_url(self._base, attributes["href"])
+        href = attributes["href"]
+        if href.lstrip().lower().startswith(_OF_APPS):
+            return []
+        url = absolute_url(self._base, href)
         if url is None:
             self._note("bad-alternate")
             return []

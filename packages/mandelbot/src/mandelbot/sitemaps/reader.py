@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mandelbot.arguments import octets_of
 from mandelbot.sitemaps.entries import EntryMaker, SitemapEntry
 from mandelbot.sitemaps.formats import sniff_format
 from mandelbot.sitemaps.markup import Simplifier
@@ -205,8 +206,11 @@ class SitemapReader:
         """Add the next bytes; return a lazy iterator over the entries they complete.
 
         Raises:
+            TypeError: `data` is neither bytes nor a bytearray nor a memoryview.
             ValueError: the reader was closed.
         """
+        if type(data) is not bytes:
+            data = octets_of(data, "data", "response.body")
         if self._is_closed:
             raise ValueError("the reader is closed: it takes no more data")
         if not self._is_done:

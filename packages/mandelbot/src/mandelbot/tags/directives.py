@@ -73,6 +73,9 @@ _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
 _AGENT = re.compile(r"[^\s,:;\"]+")
 _ANY_NUMBER = re.compile(r"-?[0-9.]+")
 _KNOWN = _FLAGS.keys() | _VALUES.keys() | _PERMISSIONS
+#: No directive has quotes: `Header set X-Robots-Tag '"noindex"'` is a server's slip
+#: of configuration, and says clearly what is meant.
+_NO_QUOTES = str.maketrans("", "", "\"'")
 _OTHER_SEPARATORS = re.compile(r"[\s;|]+")
 
 
@@ -138,6 +141,8 @@ def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
+    if '"' in text or "'" in text:
+        text = text.translate(_NO_QUOTES)
     parts = text.split(",")[::-1]  # popped from the end, in constant time
     agent: str | None = None
     while parts:

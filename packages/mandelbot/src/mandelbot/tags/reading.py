@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any
 
+from mandelbot.arguments import agent_key, check_headers, octets_of
 from mandelbot.formatting import shown
 from mandelbot.robotstxt.agents import header_text, names_in_order
 from mandelbot.tags.directives import (
@@ -134,9 +135,9 @@ def robot_tags(
 ) -> RobotTags:
     """Return the robot tags of a page for one robot.
 
-    Never raises, whatever the headers and bytes. Reads :data:`HEADERS_LIMIT` characters
-    of headers, meta tags within the limits of ``head.py``, and :data:`DIRECTIVES_LIMIT`
-    directives in all.
+    Never raises, whatever the headers and bytes; TypeError names an argument of another
+    type. Reads :data:`HEADERS_LIMIT` characters of headers, meta tags within the limits
+    of ``head.py``, and :data:`DIRECTIVES_LIMIT` directives in all.
 
     >>> from mandelbot import robot_tags
     >>> page = b'<head><meta name="robots" content="nofollow"></head>'
@@ -153,11 +154,17 @@ def robot_tags(
     """
     # Runs for every page of a crawl: a page without tags costs no further call.
     if not isinstance(agent, str):
-        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+        agent = header_text(agent) if isinstance(agent, bytes) else agent_key(agent)
+    if type(body) is not bytes:
+        body = octets_of(body, "body", "response.body")
     names = _names(agent)
     metas = meta_tags(body, names)
     if headers or metas:
-        return tags_for(headers, metas, names)
+        try:
+            return tags_for(headers, metas, names)
+        except (AttributeError, TypeError, ValueError):
+            check_headers(headers)
+            raise
     return NO_TAGS
 
 
@@ -220,7 +227,7 @@ def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
     `agent` is a product token, a whole User-Agent header, or a sequence of tokens.
     """
     if not isinstance(agent, str):
-        agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
+        agent = header_text(agent) if isinstance(agent, bytes) else agent_key(agent)
     return _names(agent)
 
 

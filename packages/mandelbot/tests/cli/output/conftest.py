@@ -6,12 +6,12 @@ from datetime import datetime
 
 import pytest
 
+from mandelbot import DIALECTS
 from mandelbot.cli.output import check_report as findings
 from mandelbot.cli.output import fix_report as correction
 from mandelbot.cli.output.robots_page import RobotsPageData, render
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.fix import normalize
-from mandelbot.robotstxt import DIALECTS
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
-"""The page decides in the browser as the package does: by the same line, for the same
-reason.
+"""The page reads and decides in the browser as the package does: by the same line, for
+the same reason.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib import import_module, resources
-from itertools import product
+from itertools import islice, product
 
 import pytest
 from corpus import needs_corpus, one_in, read_files, read_verdicts
@@ -16,43 +15,63 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, paths, rooted
 
+from mandelbot import DIALECTS, RobotsTxt, Verdict
 from mandelbot.cli.output import robots_page as page
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, Verdict
+from mandelbot.cli.output.robots_page import dialect_data
 from mandelbot.robotstxt.agents import BROWSER_WORDS, names_in_order
 from mandelbot.robotstxt.paths import google_target, split_url
 from mandelbot.robotstxt.paths import normalise as normalised
 
-SCRIPT = resources.files(page).joinpath("decide.js").read_text("ascii")
+_FILES = resources.files(page)
+SCRIPT = "".join(
+    _FILES.joinpath(name).read_text("ascii") for name in ("decide.js", "read.js")
+)
 DECIDE = """
 const [questions, words] = [JSON.parse(arguments[0]), arguments[1]];
-return questions.map(([tables, asked]) => asked.map(([url, agents]) =>
-  decide(tables, url, namesOf(agents, words))));
+return questions.map(([octets, dialect, most, asked]) => {
+  const tables = readTables(octets, dialect, most);
+  return asked.map(([url, agents]) => decide(tables, url, namesOf(agents, words)));
+});
 """
 DOCUMENTS = (
-    *(
-        "mandelbot",
-        "rfc9309",
-        "google",
-        "rep1994",
-        "rep2008",
-        "moderatobot",
-        "extended2",
-    ),
+    "mandelbot",
+    "rfc9309",
+    "google",
+    "rep1994",
+    "rep2008",
+    "moderatobot",
+    "extended2",
     "decided",
 )
+OF_FINDINGS = ("findings", "findings_elsewhere")
+
+
+def alone(dialect):
+    """Return a dialect as the page takes it, without the robots of operators.
+
+    These are asked about in test_page_known_robots.py.
+    """
+    return {
+        **dialect_data(dialect),
+        "fallbacks": dialect.fallbacks,
+        "ignore_star": [],
+    }
 
 
 @pytest.fixture(scope="module")
 def decide(chromium):
-    """Ask the page's script about URLs and agents; return answers, lines, groups,
-    reasons.
+    """Ask the page's scripts about files, URLs and agents.
+
+    Returns answers, lines, groups, reasons.
     """
     chromium.get("about:blank")
 
     def ask(questions):
         data = [
             [
-                robots.tables(),
+                robots.body.decode("latin-1"),
+                alone(robots.dialect),
+                robots.max_bytes,
                 [
                     [url, [agent] if isinstance(agent, str) else agent]
                     for url, agent in asked
@@ -91,6 +110,35 @@ def expected(questions):
     ]
 
 
+MOST_RULES = 100  # of a file that are asked about
+MOST_ROBOTS = 8
+
+
+def of_every_rule(robots):
+    """Return questions about what each rule of a file matches, and next to it.
+
+    For each robot that it names, and for another one.
+    """
+    records = robots.records
+    values = (one.value for one in records if one.field in {"allow", "disallow"})
+    named = (one.value for one in records if one.field == "user-agent")
+    paths = ["/", "/robots.txt"]
+    for value in islice(dict.fromkeys(values), MOST_RULES):
+        literal = value.replace("*", "").replace("#", "%23").removesuffix("$")
+        paths += [value, literal, literal + "x", literal[:-1], value.replace("*", "/b")]
+    robots_asked = ["Otherbot", *islice(dict.fromkeys(named), MOST_ROBOTS)]
+    return robots, list(product(dict.fromkeys(paths), robots_asked))
+
+
+def compare(decide, questions):
+    """Show the first file that is read otherwise."""
+    found = decide(questions)
+    for question, answer, right in zip(
+        questions, found, expected(questions), strict=True
+    ):
+        assert answer == right, (question[0].dialect.name, question[0].body[:2000])
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_documents_cases_are_decided_alike(decide, document):
     """Every URL of every case, in every dialect."""
@@ -102,14 +150,73 @@ def test_the_documents_cases_are_decided_alike(decide, document):
             for url in urls
             for agent in (case.agent, "*", "Otherbot/1.0 (x)")
         ]
-        questions += [
-            (RobotsTxt.parse(case.octets, dialect=one), asked) for one in ALL.values()
-        ]
-    assert len(questions) > 10 * len(ALL)
-    for question, found, answer in zip(
-        questions, decide(questions), expected(questions), strict=True
-    ):
-        assert found == answer, question
+        for dialect in ALL.values():
+            robots = RobotsTxt.parse(case.octets, dialect=dialect)
+            questions += [(robots, asked), of_every_rule(robots)]
+    assert len(questions) > 20 * len(ALL)
+    compare(decide, questions)
+
+
+@pytest.mark.parametrize("document", OF_FINDINGS)
+def test_the_files_of_findings_are_read_alike(decide, document):
+    """Every rule of every case, in every dialect."""
+    cases = import_module(f"cases.{document}").CASES
+    files = [
+        RobotsTxt.parse(case.octets, dialect=one)
+        for case in cases
+        for one in ALL.values()
+    ]
+    assert len(files) >= 10 * len(ALL)
+    compare(decide, [*map(of_every_rule, files)])
+
+
+ODD = (
+    b"",
+    b"\n",
+    b"\xef\xbb\xbfUser-agent: *\nDisallow: /a\n",
+    b"\xef\xbbUser-agent: *\nDisallow: /a\n",
+    "User-agent: *\nDisallow: /é\U0001f600\n".encode("utf-16"),
+    b"\xfe\xff"
+    + "User-agent: *\r\nDisallow: /\ud800x\n".encode("utf-16-be", "surrogatepass")
+    + b"x",
+    b"User-agent: *\nDisallow: /\xe9\xc3\xa9\xe2\x82/%e9\n",
+    b"User-agent:\xa0*\nDisallow:\xa0/a\nDisallow: /b\xc2\xa0\n",
+    b"User-agent: *\rDisallow: /a\r\0x\nAllow: /b\0c\r\n",
+    b"user-AGENT\t: *\n dIsAllow /x\nallow /y # z\nDisallow /x y\n",
+    b"User-agent: *\nAllow: /a/index.html\nAllow: /index.htm\nAllow: index.htm5\n",
+    (
+        b"User-agent: *\nDisallow: https://x.example:8/a?b#c\nDisallow:"
+        b" https://[x/a\nDisallow: a\n"
+    ),
+    (
+        b"User-agent: *\nRobot-version: 2.0\nAllow:"
+        b" /[a-c\xc3\xa9-]?*\\*[!]]x*\nDisallow: ?*[[\\\n"
+    ),
+    b"User-agent: *\nDisallow: /" + b"a" * 20_000 + b"\nAllow: /b\n",
+    (
+        b"User-agent: *\n\nUser-agent: b\n # x\nUser-agent: c\nCrawl-delay:"
+        b" 1\nDisallow: /a#b #c\n"
+    ),
+)
+
+
+@pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
+def test_odd_files_are_read_alike(decide, body):
+    """Marks, encodings, octets, line ends, spellings, URLs, globs, long lines."""
+    files = [RobotsTxt.parse(body, dialect=dialect) for dialect in ALL.values()]
+    compare(decide, [*map(of_every_rule, files)])
+
+
+@pytest.mark.parametrize("most", [0, 1, 13, 14, 15, 20, 26, 27, 28])
+def test_no_more_is_read_than_robots_read(decide, most):
+    """Whole lines within the limit."""
+    body = b"User-agent: *\nDisallow: /a\r\nDisallow: /b\n"
+    asked = [("/a", "bot"), ("/b", "bot")]
+    files = [
+        RobotsTxt.parse(body, dialect=dialect, max_bytes=most)
+        for dialect in ALL.values()
+    ]
+    compare(decide, [(robots, asked) for robots in files])
 
 
 def test_parts_of_a_pattern_do_not_overlap(decide):
@@ -206,8 +313,8 @@ asking = st.one_of(
 )
 def test_any_file_is_decided_alike(decide, body, dialect, asked):
     """Whatever the file, the dialect, the URL and the agent."""
-    questions = [(RobotsTxt.parse(body, dialect=dialect), asked)]
-    assert decide(questions) == expected(questions)
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    compare(decide, [(robots, asked), of_every_rule(robots)])
 
 
 @settings(max_examples=examples(100))
@@ -292,22 +399,5 @@ def test_real_files_are_decided_alike(decide, dialect, one_in):
     files = read_files()
     for name, verdicts in list(read_verdicts().items())[::one_in]:
         asked = [(one["url"], one["agent"]) for one in verdicts]
-        questions = [(RobotsTxt.parse(files[name], dialect=dialect), asked)]
-        assert decide(questions) == expected(questions), name
-
-
-def test_tables_are_documented_by_their_names():
-    """The module's table names every field, and no other."""
-    from mandelbot.robotstxt import tables
-
-    robots = RobotsTxt.parse(
-        b"User-agent: *\nDisallow: /\n", dialect=replace(ALL["old text"])
-    )
-    found = robots.tables()
-    [group] = found.pop("groups")
-    named = {
-        line.split("``")[1]
-        for line in tables.__doc__.splitlines()
-        if line.startswith("``")
-    }
-    assert named == {*found, *(f"groups[].{name}" for name in group)}
+        robots = RobotsTxt.parse(files[name], dialect=dialect)
+        compare(decide, [(robots, asked), of_every_rule(robots)])

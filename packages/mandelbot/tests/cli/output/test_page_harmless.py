@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from looking import BODY, all_of, one
 
+from mandelbot import RobotsTxt
 from mandelbot.formatting import printable as escaped
-from mandelbot.robotstxt import RobotsTxt
 
 HOSTILE = (
     b"User-agent: </script><script>window.harmed = 1</script>\n"

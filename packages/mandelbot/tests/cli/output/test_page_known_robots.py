@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli.output.test_page_reads import SCRIPT
+from cli.output.test_page_decides import SCRIPT
 from looking import one, write
 from selenium.webdriver.support.select import Select
 
+from mandelbot import DIALECTS, RobotsTxt, Verdict, known_robot_verdict
 from mandelbot.cli.output.robots_page import dialect_data
 from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.robotstxt import DIALECTS, RobotsTxt, Verdict, known_robot_verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
 from mandelbot.robotstxt.known_robots import (
     FALLBACKS,

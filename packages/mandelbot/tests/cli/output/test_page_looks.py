@@ -132,8 +132,8 @@ def test_the_dialect_is_explained(shown):
     """In a sentence, which is the description of the box."""
     from selenium.webdriver.support.select import Select
 
+    from mandelbot import DIALECTS
     from mandelbot.cli.output.robots_page import DIALECT_TEXTS as ABOUT
-    from mandelbot.robotstxt import DIALECTS
 
     assert list(ABOUT) == list(DIALECTS)
     browser = shown(BODY)

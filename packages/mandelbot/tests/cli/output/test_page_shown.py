@@ -8,9 +8,9 @@ from corpus import needs_corpus, one_in, read_files
 from looking import BODY, all_of, one, rows
 from selenium.webdriver.common.by import By
 
+from mandelbot import DIALECTS, lint, normalize
 from mandelbot.answers.outcome import Answer, Failure
 from mandelbot.findings import FINDINGS, Delivery
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 
 
 def test_it_says_what_the_text_says(shown):
@@ -26,7 +26,7 @@ def test_it_says_what_the_text_says(shown):
     for box in boxes:
         box.find_element(By.TAG_NAME, "summary").click()
     told = [(box.text, box.get_attribute("class")) for box in boxes]
-    findings = RobotsTxt.parse(BODY).findings()
+    findings = lint(BODY)
     assert len(told) == len(findings) == 6
     severities = [kind.removeprefix("kind ") for _, kind in told]
     assert severities == ["warning", "error", *["note"] * 4]  # it lets robots in
@@ -42,7 +42,7 @@ def test_the_files_are_shown_line_by_line(shown):
     browser = shown(BODY)
     for name, text in (
         ("file", BODY.decode()),
-        ("corrected", RobotsTxt.parse(BODY).rewrite()),
+        ("corrected", normalize(BODY).text),
     ):
         items = all_of(browser, f"#{name} li")
         lines = [line.get_attribute("textContent") for line in items]
@@ -167,7 +167,7 @@ def test_real_files_have_pages(browser, page, tmp_path, one_in):
         path.write_text(page(body, source=name), encoding="ascii")
         browser.show(path)
         assert browser.complaints() == [], name
-        findings = RobotsTxt.parse(body).findings()
+        findings = lint(body)
         assert len(all_of(browser, ".kind li:not(.hint)")) == len(findings), name
         marked = {one.line for one in findings if one.line}
         assert len(all_of(browser, "#file .mark")) == len(marked), name

@@ -13,8 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from mandelbot import DIALECTS, RobotsTxt, normalize
 from mandelbot.answers.outcome import Answer
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 
@@ -27,7 +27,7 @@ def test_a_url_is_decided_as_one_types(shown, dialect):
     Select(one(browser, "#dialect")).select_by_visible_text(dialect)
     write(browser, "agents", "Mozilla/5.0 (compatible; Thirdbot/1.0)")
     write(browser, "urls", "https://example.com/private/press/1")
-    corrected = RobotsTxt.parse(BODY).rewrite().encode()
+    corrected = normalize(BODY).text.encode()
     url, verdicts = "https://example.com/private/press/1", {}
     for name in DIALECTS:
         before = RobotsTxt.parse(BODY, dialect=name).verdict(url, "Thirdbot")
@@ -385,4 +385,4 @@ def test_the_corrected_file_is_saved_as_it_is(shown, tmp_path):
     one(browser, "#save").click()
     file = tmp_path / "saved" / "robots.txt"
     WebDriverWait(browser, 20, poll_frequency=0.05).until(lambda _: file.exists())
-    assert file.read_bytes() == RobotsTxt.parse(body).rewrite().encode()
+    assert file.read_bytes() == normalize(body).text.encode()

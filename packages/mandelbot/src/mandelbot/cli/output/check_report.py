@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
-from mandelbot.findings import FINDINGS, Severity, lint_delivery
+from mandelbot.findings import FINDINGS, Severity, lint, lint_delivery
 from mandelbot.formatting import counted, printable
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -61,7 +61,7 @@ def check(
         robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
     every = [
         *(lint_delivery(delivery) if delivery else ()),
-        *(robots.findings() if robots else ()),
+        *(lint(robots, site=rules.site) if robots else ()),
     ]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records
@@ -267,7 +267,7 @@ def text_of(
     """Return the report on a file, or on several, in the format of the options."""
     reports = report.get("files", [report])
     if opts.format == "github":
-        return github_text(reports)
+        return github_text(reports, in_full=opts.full)
     if opts.format == "sarif":
         return sarif_text(reports, wanted.takes)
     texts = [text(one, paint, in_full=opts.full) for one in reports]
@@ -365,9 +365,18 @@ def _uri(source: str) -> str:
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def github_text(reports: Iterable[dict[str, Any]]) -> str:
-    """Return one workflow command per finding, and per file that is not available."""
-    return "".join(f"{line}\n" for report in reports for line in _commands(report))
+def github_text(reports: Iterable[dict[str, Any]], *, in_full: bool = False) -> str:
+    """Return one workflow command per finding, and per file that is not available.
+
+    GitHub shows ten of a kind: notes stand there only if all is wanted, and come last.
+    """
+    shown: list[str] = []
+    notes: list[str] = []
+    for report in reports:
+        for line in _commands(report):
+            of_kind = notes if line.startswith("::notice ") else shown
+            of_kind.append(f"{line}\n")
+    return "".join(shown + notes if in_full else shown)
 
 
 def _commands(report: dict[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from mandelbot.cli.output.explain_report import (
     verdict_cells,
 )
 from mandelbot.formatting import counted, printable
-from mandelbot.robotstxt import DIALECTS
+from mandelbot.robotstxt.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle

@@ -22,7 +22,7 @@ from mandelbot.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
-    from mandelbot.robotstxt import Dialect
+    from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
 
 _SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})

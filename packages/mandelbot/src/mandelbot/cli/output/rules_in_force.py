@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from mandelbot.answers.outcome import OutcomeKind, OutcomePolicy, SiteKnowledge
 from mandelbot.origins import site_of
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.preferences.of_file import usage
 from mandelbot.robotstxt.known_robots import (
     KNOWN_ROBOTS,
     KnownRobot,
@@ -19,12 +19,15 @@ from mandelbot.robotstxt.known_robots import (
     with_fallback,
 )
 from mandelbot.robotstxt.records import name_of
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
     from mandelbot.answers.outcome import Answer
     from mandelbot.findings import Delivery
-    from mandelbot.robotstxt import Agent, Dialect, Verdict
+    from mandelbot.robotstxt.agents import Agent
+    from mandelbot.robotstxt.dialects import Dialect
     from mandelbot.robotstxt.records import Record
+    from mandelbot.robotstxt.verdict import Verdict
 
 EVERYBODY = "*"
 """Stands for the robots that the file does not name."""
@@ -55,16 +58,16 @@ class Question(NamedTuple):
         robots, _ = self.rules.read(dialect)
         if robots is None:
             return []
-        usage = robots.usage(self.url, with_fallback(self.agent))
+        said = usage(robots, self.url, with_fallback(self.agent))
         return [
             {
                 "category": category,
                 "answer": answer,
                 "statements": [
-                    str(one) for one in usage.statements if one.category == category
+                    str(one) for one in said.statements if one.category == category
                 ],
             }
-            for category, answer in usage.answers.items()
+            for category, answer in said.answers.items()
         ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.cli.output import joined
 from mandelbot.formatting import counted, printable
 from mandelbot.origins import without_user
-from mandelbot.robotstxt import RobotsTxt
+from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.sitemaps import SitemapReader
 from mandelbot.sitemaps.urls import absolute_url
 

@@ -24,8 +24,8 @@ from mandelbot.cli.output.fix_report import differing
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.findings import FINDINGS
 from mandelbot.formatting import counted, printable
-from mandelbot.robotstxt import DIALECTS, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
+from mandelbot.robotstxt.dialects import DIALECTS
 from mandelbot.robotstxt.known_robots import (
     FALLBACKS,
     IGNORE_STAR,
@@ -33,16 +33,20 @@ from mandelbot.robotstxt.known_robots import (
     KNOWN_ROBOTS,
     own_dialects,
 )
+from mandelbot.robotstxt.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mandelbot.robotstxt import Dialect
+    from mandelbot.robotstxt.dialects import Dialect
 
 DIALECT_TEXTS = {
     "mandelbot": (
         "The longest path that matches decides, and Allow wins a tie. * and a final $"
         " are wildcards, groups for the same robot count together."
     ),
-    "rfc9309": "The standard of 2022. It decides as Mandelbot does.",
+    "rfc9309": (
+        "The standard of 2022. It decides as Mandelbot does, but rules that are whole"
+        " URLs match nothing."
+    ),
     "google": (
         "Google's own parser: the standard, some misspelt fields, and lines without a"
         " colon."

@@ -1,5 +1,5 @@
-// Decides by the tables of robotstxt/tables.py, as the package itself does: its tests ask both the
-// same. Nothing here knows the page.
+// Decides by the tables of read.js, as the package itself does: its tests ask both the same. Nothing
+// here knows the page.
 "use strict";
 
 /**
@@ -7,7 +7,9 @@
  * `reason` is the name of a sentence in robotstxt/verdict.py.
  */
 function decide(tables, url, names) {
-  const { group, rules, isStarIgnored } = rulesFor(tables, names);
+  const { group, rules: ofGroup, isStarIgnored } = rulesFor(tables, names);
+  const asked = hostOf(url);
+  const rules = ofGroup.filter(([, , , , host]) => !host || asked === null || host === asked);
   const target = tables.escapes === "google" ? googleTarget(url) : targetOf(url);
   if (target === null) return { allowed: true, line: null, group, reason: "NOT_A_URL" };
   if (target === "/robots.txt" && tables.robots_txt_allowed) {
@@ -143,6 +145,28 @@ function originOf(url) {
   if (url.startsWith("/")) return "";
   const origin = ORIGIN.exec(url.split("#")[0]);
   return origin && origin[0];
+}
+
+/**
+ * What tells the hosts of whole URLs apart, without user, www. and the scheme's port; null for a path
+ * and for what is no URL, empty for no host (full_urls.py).
+ */
+function hostOf(url) {
+  const origin = originOf(url);
+  if (!origin) return null;
+  const scheme = origin.split("://")[0].toLowerCase();
+  const authority = origin.slice(scheme.length + 3).toLowerCase();
+  const [, written, port = ""] = /^(?:.*@)?(\[.*\]|[^:]*)(?::([0-9]*))?$/s.exec(authority);
+  let host = written.replace(/\.+$/, "").replace(/^www\./, "");
+  if (/[^\x00-\x7f]/.test(host)) {
+    try {
+      host = new URL(`http://${host}`).hostname;
+    } catch {
+      // it stays as it is
+    }
+  }
+  const isDefault = port === "" || port === { http: "80", https: "443" }[scheme];
+  return host && !isDefault ? `${host}:${port}` : host;
 }
 
 /** Path and query of an absolute URL or a path, as written; null for neither. */

@@ -1,7 +1,31 @@
-// Reads a robots.txt into the tables of robotstxt/tables.py, as a dialect does. What a dialect is, is
-// data (robotstxt/dialects.py); its fields have the names that they have there, and the functions
-// those of lines.py, grammar.py, groups.py, rules.py, patterns.py and globs.py. The tests compare the
-// tables of both. Nothing here knows the page.
+// Reads a robots.txt into tables, as a dialect does: what depends only on the file is done once, the
+// rest depends on robot and URL (decide.js). What a dialect is, is data (robotstxt/dialects.py); its
+// fields have the names that they have there, and the functions those of grammar.py, groups.py,
+// verdict.py and patterns.py. The tests ask both about every rule of each case, and compare the
+// verdicts. Nothing here knows the page.
+//
+//   dialect             its name
+//   escapes             "rfc3986" or "google": how a URL becomes a target
+//   agent_match         "equal", "inside", "inside-first" or "contains": when a name in the file is one
+//                       of the robot's; "inside" prefers the longest
+//   fallbacks           names, each with those to try next for its robot
+//   ignore_star         names of robots that pass over the group for *
+//   repeated_agent      "merged" or "first": of several groups for a name, all or one
+//   star_stops          whether the first group that applies wins, even if it is *
+//   robots_txt_allowed  whether /robots.txt is always allowed
+//   kinds               null: what no rule matches is allowed; or the weights of [explicit Allow,
+//                       Disallow, pattern Allow]: it is forbidden where there are rules, unless a
+//                       Disallow is one of them and a pattern Allow is not
+//   groups[].names      each as written, and in lower case; * means all robots
+//   groups[].rules      [weight, line, allows, pattern, host], in the order of the file; host is null, or
+//                       that of the URLs that a rule with a whole URL is about; of those that match
+//                       the smallest weight decides, and the first among equals
+//
+// A pattern is a text, which the target begins with; or [head, pieces, tail, exact]: the head begins
+// the target, or is all of it if exact, the pieces follow somewhere, in their order, and the tail ends
+// it after them, if it is not null; or {head, steps, stars}: each step [characters, but] matches one
+// character, one of these or with "but" any other, each number in stars counts the steps after which
+// any characters may follow, the whole target must match, and begins with the head.
 "use strict";
 
 /** The tables of a file, given as its octets: a text with a character for each (see octetsOf). */
@@ -17,9 +41,10 @@ function readTables(octets, dialect, maxBytes) {
     const rules = [];
     for (const found of text.slice(start, end).matchAll(grammar.rule)) {
       while (line < ends.length && ends[line] <= start + found.index) line += 1;
-      const path = pathOf(decoded(found[2].replace(TRAILING, "")), version, dialect);
+      const value = decoded(found[2].replace(TRAILING, ""));
+      const [path, host] = pathAndHost(value, version, dialect);
       for (const [weight, allows, pattern] of readPath(path, version, dialect, !found[1])) {
-        rules.push([weight, line, allows, pattern]);
+        rules.push([weight, line, allows, pattern, host]);
       }
     }
     const written = names.map(decoded).filter(Boolean);
@@ -39,7 +64,7 @@ function readTables(octets, dialect, maxBytes) {
   };
 }
 
-// Octets and characters (lines.py).
+// Octets and characters (grammar.py).
 
 /** The octets of a text in UTF-8, each as the character with its number. */
 function octetsOf(text) {
@@ -165,7 +190,7 @@ function versionOf(text, grammar) {
   return (major === 1 || major === 2) && minor % 2 === 0 ? major : null;
 }
 
-// Rules (rules.py).
+// Rules (verdict.py).
 
 const [EXPLICIT_ALLOW, DISALLOW, PATTERN_ALLOW] = [0, 1, 2];
 const WEIGHTS = {
@@ -178,11 +203,15 @@ const COMPARABLE = {
   google: (text) => escapeNonAscii(text).replace(/%[0-9A-Fa-f]{2}/g, (one) => one.toUpperCase()),
 };
 
-/** The path in a value; null for a value that is ignored, empty for no path. */
-function pathOf(value, version, dialect) {
+/**
+ * The path in a value, and the host that a whole URL names, else null (full_urls.py). The path is null
+ * for a value that is ignored, empty for no path.
+ */
+function pathAndHost(value, version, dialect) {
   const beginnings = version === 2 ? "/*?[\\" : "/*";
-  if (!value || dialect.paths_as_written || beginnings.includes(value[0])) return value;
-  return pathAndQuery(value);
+  if (!value || dialect.paths_as_written || beginnings.includes(value[0])) return [value, null];
+  const host = dialect.full_urls ? hostOf(value) : null;
+  return host ? [pathAndQuery(value), host] : [null, null];
 }
 
 /** What a rule matches: [weight, whether it allows, pattern], several or none. */
@@ -205,7 +234,7 @@ function readPath(path, version, dialect, allow) {
   return rules;
 }
 
-// Patterns (patterns.py, globs.py), in the forms that tables.py describes.
+// Patterns (patterns.py).
 
 const PATTERNS = {
   wildcards(path, comparable) {

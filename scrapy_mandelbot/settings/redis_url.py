@@ -1,4 +1,4 @@
-"""Where a Redis or Valkey server is: from the URL in a setting, to a connection."""
+"""The URL of a Redis or Valkey server, as a setting names it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mandelbot.formatting import without_credentials
-from redis import ConnectionPool, Redis, RedisError
-from redis.backoff import NoBackoff
+from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
-from redis.retry import Retry
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-# seconds for which an answer of the server is waited for, in a thread of its own
-PATIENCE = 2.0
 
 
 def checked(url: str) -> str:
@@ -42,27 +38,11 @@ def shown_address(url: str) -> str:
     return without_credentials(url.partition("?")[0])
 
 
-def connect(url: str) -> Redis:
-    """Return a client that neither waits for long nor tries again by itself.
+def tls_options(url: str) -> dict[str, Any]:
+    """Return the options of a connection that check the certificate's host.
 
-    It connects later.
+    redis-py did not check it before 6.0.
     """
-    client = Redis.from_url(
-        url,
-        socket_timeout=PATIENCE,
-        socket_connect_timeout=PATIENCE,
-        retry=Retry(NoBackoff(), 0),
-        protocol=2,
-        decode_responses=False,
-        **_of_tls(url),
-    )
-    # whatever the URL says
-    client.connection_pool.connection_kwargs["decode_responses"] = False
-    return client
-
-
-def _of_tls(url: str) -> dict[str, Any]:
-    """Check the certificate's host, which redis-py did not before 6.0."""
     options = parse_url(url)
     is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
     if url.startswith("rediss:") and is_checked:
@@ -78,7 +58,7 @@ def _check_options(url: str, options: dict[str, Any]) -> None:
                 Path(options[name]).open("rb").close()
             except OSError as error:
                 raise ValueError(f"{name}: {error}") from None
-    pool: Any = ConnectionPool.from_url(url, **_of_tls(url))
+    pool: Any = ConnectionPool.from_url(url, **tls_options(url))
     try:
         pool.connection_class(**pool.connection_kwargs)  # which does not connect
     except (TypeError, ValueError, RedisError) as error:

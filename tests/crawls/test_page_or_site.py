@@ -1,0 +1,242 @@
+"""Failures that may be a page's or its site's: which are RetryMiddleware's, and which
+are waited out.
+"""
+
+from __future__ import annotations
+
+import pytest
+import scrapy
+from crawling import FailuresSpider, crawl, ensureDeferred
+from loop_time import TIME
+from twisted.internet.protocol import Protocol
+from webs import Answer, site
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+QUICK = {"CONCURRENT_REQUESTS_PER_DOMAIN": 8, "MANDELBOT_STORE": "memory"}
+STOCK = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+
+
+class ListSpider(FailuresSpider):
+    """Asks for each of its URLs once."""
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+
+
+def failing(webs, fails):
+    """Start a site of 60 pages; `fails` returns what one says in place of a page."""
+    web = site(webs, 60, delay=0.05)
+    web.refuse = lambda path: fails(path) if path.startswith("/page/") else None
+    return web, [f"{web.url}/page/{number}" for number in range(60)]
+
+
+def number_of(path: str) -> int:
+    return int(path.rpartition("/")[2])
+
+
+@pytest.mark.parametrize("status", [500, 502, 504, 522])
+@ensureDeferred
+async def test_pages_that_fail_at_a_site_that_is_well_fail_as_in_stock(webs, status):
+    """As many tries, their answer for the spider, and nothing is paused."""
+
+    def fails(path):
+        return Answer(status=status) if number_of(path) % 3 == 1 else None
+
+    _, urls = failing(webs, fails)
+    stock = await crawl(ListSpider, STOCK, start_urls=urls)
+    ours = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(ours.items) == len(stock.items) == 40
+    assert len(ours.failures) == len(stock.failures) == 20
+    assert ours.stats["retry/count"] == stock.stats["retry/count"] == 20
+    assert "mandelbot/pause/count" not in ours.stats
+
+
+@pytest.mark.parametrize("first", [20, 52])
+@ensureDeferred
+async def test_pages_that_hang_cost_no_more_time_than_in_stock(webs, first):
+    """Wherever they stand: at the end nothing else answers, and a page is asked again
+    that was well.
+    """
+
+    def fails(path):
+        return Answer(delay=30) if first <= number_of(path) < first + 8 else None
+
+    _, urls = failing(webs, fails)
+    more = {"DOWNLOAD_TIMEOUT": 2}
+    stock = await crawl(ListSpider, STOCK | more, start_urls=urls)
+    ours = await crawl(ListSpider, QUICK | more, start_urls=urls)
+    assert len(ours.items) == len(stock.items) == 52
+    assert len(ours.failures) == len(stock.failures) == 8
+    assert ours.seconds < stock.seconds + 4
+    assert "mandelbot/pause/count" not in ours.stats
+
+
+@ensureDeferred
+async def test_an_application_that_is_restarted_behind_a_proxy_loses_nothing(webs):
+    """It says 502 without a time for four seconds; hardly anything is sent meanwhile,
+    and the tries that this cost are given back.
+    """
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(TIME.elapsed())
+        if began and TIME.elapsed() < began[0] + 4:
+            return Answer(status=502)
+        return None
+
+    web, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert sum(hit.status == 502 for hit in web.hits) < 30
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+async def test_a_page_that_takes_its_site_down_is_given_up_alone(webs):
+    """Each time it is asked for, all pages fail for two seconds."""
+    down = [-10.0]
+
+    def fails(path):
+        if number_of(path) == 20 and TIME.elapsed() > down[0] + 2:
+            down[0] = TIME.elapsed()
+        return Answer(status=502) if TIME.elapsed() < down[0] + 2 else None
+
+    web, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 59
+    assert len(result.failures) == 1
+    assert sum(hit.path == "/page/20" for hit in web.hits) <= 9
+
+
+@ensureDeferred
+async def test_a_status_that_the_spider_handles_says_nothing_of_its_site(webs):
+    class Handles(ListSpider):
+        handle_httpstatus_list = (502,)
+
+    _, urls = failing(webs, lambda _path: Answer(status=502))
+    result = await crawl(Handles, QUICK, start_urls=urls)
+    assert [one["status"] for one in result.items] == 60 * [502]
+    assert "mandelbot/pause/asked_again" not in result.stats
+
+
+@ensureDeferred
+async def test_a_site_that_never_answered_a_page_well_fails_as_in_stock(webs):
+    """Nothing says that it will: no page is waited for."""
+    _, urls = failing(webs, lambda _path: Answer(status=502))
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.failures) == 60
+    assert result.stats["retry/count"] == 60
+    assert "mandelbot/pause/count" not in result.stats
+
+
+@ensureDeferred
+async def test_without_pause_statuses_nothing_is_paused(webs):
+    def fails(path):
+        return Answer(status=502) if number_of(path) >= 20 else None
+
+    _, urls = failing(webs, fails)
+    settings = {**QUICK, "MANDELBOT_PAUSE_HTTP_CODES": []}
+    result = await crawl(ListSpider, settings, start_urls=urls)
+    assert len(result.failures) == 40
+    assert "mandelbot/pause/asked_again" not in result.stats
+
+
+@ensureDeferred
+async def test_posts_that_fail_are_the_pages(webs):
+    """A page that is read is well: nothing is paused."""
+
+    class Posts(ListSpider):
+        async def start(self):
+            for url in self.start_urls:
+                method = "POST" if number_of(url) >= 20 else "GET"
+                yield scrapy.Request(url, method=method, errback=self.failed)
+
+    def fails(path):
+        return Answer(status=502) if number_of(path) >= 20 else None
+
+    _, urls = failing(webs, fails)
+    result = await crawl(Posts, QUICK, start_urls=urls)
+    assert len(result.items) == 20
+    assert len(result.failures) == 40
+    assert "mandelbot/pause/count" not in result.stats
+
+
+def accept_few(web, most: int) -> list[int]:
+    """Have a site reset further connections; return a list that gets an entry for each
+    of these.
+    """
+    factory = web._port.factory
+    build = factory.buildProtocol
+    open_ = set()
+    resets = []
+
+    class Reset(Protocol):
+        def connectionMade(self):  # noqa: N802 -- Twisted's name
+            resets.append(len(open_))
+            self.transport.abortConnection()
+
+    def few(address):
+        if len(open_) >= most:
+            return Reset()
+        channel = build(address)
+        ends = channel.connectionLost
+        open_.add(channel)
+
+        def lost(reason):
+            open_.discard(channel)
+            ends(reason)
+
+        channel.connectionLost = lost
+        return channel
+
+    factory.buildProtocol = few
+    return resets
+
+
+@ensureDeferred
+async def test_a_site_that_resets_further_connections_gets_no_more_at_once(webs):
+    """Its pages are all got, few are reset, and nothing is paused; the log says how
+    many it accepts.
+    """
+    web, urls = failing(webs, lambda _path: None)
+    resets = accept_few(web, 3)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert len(resets) <= 16
+    assert "mandelbot/pause/count" not in result.stats
+    assert result.stats["mandelbot/concurrency/lowered"] == 1
+
+
+@pytest.mark.parametrize("status", [502, 503])
+@ensureDeferred
+async def test_dead_pages_among_good_ones_do_not_hold_their_site(webs, status):
+    """Those that are refused for ever are given up as docs/pauses.rst says."""
+
+    def fails(path):
+        return Answer(status=status) if number_of(path) % 20 == 0 else None
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 57
+    assert len(result.failures) == 3
+    assert result.seconds <= 420
+
+
+@ensureDeferred
+async def test_pages_that_break_off_are_answered_by_their_site(webs):
+    """They are RetryMiddleware's, and their site is not in doubt."""
+
+    def fails(path):
+        if number_of(path) < 52:
+            return None
+        return Answer(b"short", headers={"Content-Length": "5000"}, delay=0.01)
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 52
+    assert len(result.failures) == 8
+    assert "mandelbot/pause/asked_again" not in result.stats

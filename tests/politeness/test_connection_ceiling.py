@@ -1,0 +1,112 @@
+"""How many requests at once a site gets that resets further connections."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from scrapy_mandelbot.politeness.connection_ceiling import ConnectionCeiling
+
+
+class Resets:
+    """A site that accepts so many connections, and a crawl of so many at once.
+
+    `dead`: pages that drop their connections.
+    """
+
+    def __init__(self, accepts: float, most: int = 8, dead: int = 0) -> None:
+        self.accepts = accepts
+        self.most = most
+        self.dead = dead
+        self.ceiling = ConnectionCeiling()
+        self.in_flight: list[int] = []
+        self.tick = 0
+        self.lost = 0
+        self.spent = 0
+
+    def fill_up(self) -> None:
+        """Send as many as may go; what is lost goes back at once."""
+        sent: list[tuple[int, bool]] = []
+        while len(self.in_flight) + len(sent) < min(self.most, self.ceiling.most):
+            self.tick += 1
+            at_once = len(self.in_flight) + len(sent) + 1
+            is_dead = self.dead > 0 and self.tick % self.dead == 0
+            sent.append((self.tick, is_dead or at_once > self.accepts))
+        for number, (tick, is_lost) in enumerate(sent):
+            if not is_lost:
+                self.in_flight.append(tick)
+                continue
+            self.lost += 1
+            left = sum(lost for _, lost in sent[number:])
+            at_once = len(self.in_flight) + left
+            page = b"%d" % tick
+            if not self.ceiling.lost(page, at_once, tick, self.tick):
+                self.spent += 1
+
+    def crawl(self, pages: int) -> None:
+        """Answer so many, a round trip at a time."""
+        while pages > 0:
+            self.fill_up()
+            pages -= len(self.in_flight)
+            for _ in self.in_flight:
+                self.tick += 1
+                self.ceiling.answered(self.tick)
+            self.in_flight.clear()
+
+
+@pytest.mark.parametrize("accepts", [1, 2, 3, 5, 6])
+def test_the_number_of_connections_is_found_by_their_resets(accepts):
+    """Few are lost, and hardly a retry is spent."""
+    site = Resets(accepts)
+    site.crawl(300)
+    assert accepts <= site.ceiling.most <= accepts + 1, "one more is tried at times"
+    assert site.ceiling.confirmed
+    assert site.lost <= 16
+    assert site.spent <= 1
+
+
+def test_a_limit_that_is_lifted_is_noticed():
+    site = Resets(3)
+    site.crawl(100)
+    site.accepts = inf
+    site.crawl(2_000)
+    assert site.ceiling.most == inf
+
+
+@pytest.mark.parametrize("dead", [2, 3, 6, 20])
+def test_pages_that_drop_their_connections_keep_no_other_back(dead):
+    """Some of them are lost in a row; the requests at once are as many as before, most
+    of the time.
+    """
+    site = Resets(inf, dead=dead)
+    round_trips = 0
+    limited = 0
+    for _ in range(300):
+        site.crawl(1)
+        round_trips += 1
+        limited += site.ceiling.most < site.most
+    assert limited < 0.1 * round_trips
+
+
+def test_a_connection_that_is_lost_alone_is_the_pages():
+    ceiling = ConnectionCeiling()
+    assert not any(ceiling.lost(b"%d" % page, 1, page, page) for page in range(9))
+    assert ceiling.most == inf
+
+
+def test_one_page_that_is_lost_again_and_again_is_no_sign():
+    ceiling = ConnectionCeiling()
+    assert not any(ceiling.lost(b"one", 8, tick, tick) for tick in range(9))
+
+
+def test_an_outage_is_no_limit_of_connections():
+    """All are lost: fewer are sent, and when the last one is lost, too, the pages'
+    retries count from then on.
+    """
+    ceiling = ConnectionCeiling()
+    explained = [ceiling.lost(b"%d" % one, 8 - one, 0, 9) for one in range(8)]
+    assert explained == [False, *[True] * 6, False]
+    later = [ceiling.lost(b"%d" % one, 8, one, one) for one in range(10, 30)]
+    assert not any(later), "nothing was answered well since"
+    assert ceiling.most == inf
