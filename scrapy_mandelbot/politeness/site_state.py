@@ -140,8 +140,8 @@ class Site:
         """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
         self.ceiling = ConnectionCeiling.NONE
         """How many connections it accepts; shared by all sites that lose none."""
-        self.concurrency = ConcurrencyLimit.NONE
-        """How many requests it bears at once; shared by all sites of few answers."""
+        self.concurrency = ConcurrencyLimit.BEGINNING
+        """How many requests it gets at once; shared by all sites that refuse none."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
         self.has_refused = False
@@ -448,7 +448,7 @@ class Site:
         has_begun = effect is PauseEffect.PAUSED and section is None
         if has_begun and self.failures is not Failures.NONE:
             self.failures.site_is_out()
-        if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+        if flight.at_once or not self.concurrency.is_shared:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
@@ -457,9 +457,8 @@ class Site:
 
     def _note_refused(self, flight: Flight[Any], *, begins_pause: bool) -> None:
         """Look whether the number of requests in flight is what the site refuses."""
-        if self.concurrency is ConcurrencyLimit.NONE:
-            self.concurrency = ConcurrencyLimit()
-        limit = self.concurrency
+        limit = self.concurrency.own()
+        self.concurrency = limit
         rate_control = self.pause.rate_control
         by_chance = rate_control is not None and rate_control.knows_chance
         may_be_why = limit.refused(
@@ -476,7 +475,7 @@ class Site:
     def _note_served(self, flight: Flight[Any], now: float) -> None:
         """Look whether more was served than the limit of its rate lets through."""
         limit = self.concurrency
-        if limit is ConcurrencyLimit.NONE:
+        if limit.is_shared:
             return
         limit.served(flight.at_once)
         rate_control = self.pause.rate_control
@@ -593,7 +592,7 @@ class Site:
         effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
-            if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+            if flight.at_once or not self.concurrency.is_shared:
                 self._note_refused(flight, begins_pause=True)
         self.recheck()
         return effect

@@ -117,7 +117,7 @@ class Config:
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
     )
     concurrency: str = _setting(
-        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "measured"
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
@@ -143,7 +143,9 @@ class Config:
     inner_scheduler: type | None = _setting(
         "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), is_inner=True
     )
-    sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
+    sitemaps: str | tuple[str, ...] = _setting(
+        "MANDELBOT_SITEMAPS", v.sitemaps, "signal"
+    )
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
     sitemap_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800
@@ -216,6 +218,16 @@ class Config:
     def fresh_for(self) -> float:
         """Seconds for which a cached robots.txt is fresh: as set, or by the dialect."""
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
+
+    @property
+    def follows_sitemaps(self) -> bool:
+        """Whether sitemaps are read and their pages crawled."""
+        return self.sitemaps not in {"off", "signal"}
+
+    @property
+    def named_sitemaps(self) -> tuple[str, ...]:
+        """The paths that are read of sites whose robots.txt cites no sitemap."""
+        return () if isinstance(self.sitemaps, str) else self.sitemaps
 
     @property
     def outcome_policy(self) -> OutcomePolicy:
