@@ -119,6 +119,18 @@ def test_a_worker_that_gets_no_site_polls_less_and_less(crawler, scheduler, cloc
     assert 3 <= asked(crawler, clock, 4) <= 5
 
 
+def test_a_worker_knows_how_many_there_are(crawler, scheduler, clock, start_worker):
+    """For its metrics: a fleet of five that is four."""
+    worker = JobWorker.of(crawler)
+    scheduler.next_request()
+    until(crawler, clock, lambda: worker.workers == 1)
+    other, its = start_worker()
+    until(crawler, clock, lambda: worker.workers == 2)
+    its.close("shutdown")
+    until(crawler, clock, lambda: worker.workers == 1)
+    Crawl.of(other).throttle.close()
+
+
 def test_a_busy_worker_only_renews_its_lease(crawler, scheduler, clock):
     """Four times in the lease of thirty seconds."""
     for number in range(10):
