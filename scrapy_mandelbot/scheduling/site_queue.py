@@ -20,7 +20,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision, Flight, Wait
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
@@ -570,7 +570,7 @@ class SiteQueue:
                 decision = self._decide(queue)
                 if decision is not GO:
                     round_robin.step_out(queue, until_an_end=bool(site.awaited))
-                    self.counts.note(queue, decision.wait)
+                    self.counts.note(queue, decision.wait, self._crawl.now())
                     continue
                 if queue.apart is not None:
                     queue.apart.drop(queue)
@@ -590,7 +590,7 @@ class SiteQueue:
             may_go = site.has_answered or fills_up
             if not may_go and in_flight.unresponsive.are_enough():
                 round_robin.keep_out(queue)
-                self.counts.note(queue, Wait.PAUSE)
+                self.counts.note_silent(queue)
                 continue
             return queue
 
