@@ -107,15 +107,15 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
+        self._in_flight.limits_sites = self._crawl.config.recovers
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
-        self._in_flight.finds_limits = (
-            self._crawl.config.concurrency == "measured"
-            and self._crawl.config.recovers
-            and not engine.has_delays(crawler)
+        self._in_flight.counts_at_once = (
+            self._crawl.config.recovers and not engine.has_delays(crawler)
         )
-        self._at_first = inf
-        if self._crawl.config.recovers:
-            self._at_first = self._in_flight.AT_FIRST
+        self._in_flight.finds_limits = (
+            self._in_flight.counts_at_once
+            and self._crawl.config.concurrency == "measured"
+        )
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -519,9 +519,10 @@ class SiteQueue:
         """
         if 0 in self._round_robin.standing:
             return  # one for a slot without any
-        if queue.site.is_plain and queue.activity is not None:
-            most = self._in_flight.limits[queue.slot]
-            if queue.activity < min(most, queue.site.concurrency.bound):
+        site = queue.site
+        if site.is_plain and queue.activity is not None:
+            most = min(site.concurrency.bound, site.ceiling.most)
+            if queue.activity < min(most, self._in_flight.limits[queue.slot]):
                 return  # the next one of the same
         self._in_flight.leaving = request
         for one in self._in_flight.queues:
@@ -542,9 +543,8 @@ class SiteQueue:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
+        limits_sites = in_flight.limits_sites
         standing = round_robin.standing
-        finds_limits = in_flight.finds_limits
-        first = self._at_first
         fills_up = False
         queue: SubQueue | None
         while True:
@@ -575,8 +575,8 @@ class SiteQueue:
                 if queue.apart is not None:
                     queue.apart.drop(queue)
             activity = queue.activity
-            enough = first + site.tally.pages
-            if finds_limits:
+            enough = inf
+            if limits_sites:
                 enough = site.concurrency.bound
             if activity and (
                 activity >= in_flight.limits[slot]
@@ -612,11 +612,7 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
             return True
-        if in_flight.finds_limits:
-            return in_flight.count(site, slot) >= site.concurrency.bound
-        if self._at_first == inf:
-            return False
-        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+        return in_flight.limits_sites and in_flight.has_enough(site, slot)
 
     def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
         """Hold requests back that a site would reset; return whether it would.

@@ -76,6 +76,8 @@ class SitemapWarnings:
             older=reading.older,
             wanted=wanted,
         )
+        if cited.is_named and reader.kind == "unknown":
+            return  # the site never said that there is one
         for problem in reader.problems:
             self.warn(
                 events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem

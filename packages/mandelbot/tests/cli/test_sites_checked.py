@@ -170,33 +170,6 @@ def test_a_file_that_is_there_in_capitals_alone_is_no_file(webs, robots, status)
     assert (codes(run), run.returncode) == (["only-in-capitals", "status-not-found"], 3)
 
 
-@pytest.mark.parametrize(
-    ("other_status", "is_cited", "is_found"),
-    [(200, True, False), (200, False, True), (404, False, True), (503, False, False)],
-)
-def test_a_sitemap_on_another_site_is_cited_there_too(
-    webs, robots, other_status, is_cited, is_found
-):
-    """Else a note names line and site, unless the other site's file is unavailable."""
-    web = webs()
-    other = webs("127.0.0.2")
-    line = f"Sitemap: {other.url}/map.xml\n".encode()
-    web.pages["/robots.txt"] = Answer(RULES + line, headers=TEXT)
-    theirs = line if is_cited else RULES
-    other.pages["/robots.txt"] = Answer(theirs, other_status, headers=TEXT)
-    only = ("check", web.url, "--select", "sitemap-elsewhere", "--format")
-    run = robots(*only, "json")
-    found = [
-        (one["severity"], one["text"]) for one in json.loads(run.stdout)["findings"]
-    ]
-    assert found == ([("note", line.decode().strip())] if is_found else [])
-    run = robots("check", web.url, "--full")
-    said = f"The sitemap is on {other.url}, whose robots.txt does not cite it."
-    assert (said in " ".join(run.stdout.decode().split())) is is_found
-    run = robots(*only, "sarif")
-    assert len(json.loads(run.stdout)["runs"][0]["results"]) == is_found
-
-
 def test_moderatobot_type_and_encoding(webs, robots):
     """Headers are told of as they came; what is packed is unpacked. (File format)"""
     web = webs()

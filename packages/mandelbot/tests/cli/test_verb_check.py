@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
-
-from mandelbot.answers.inside import leads_inside
-from mandelbot.cli import check_verb
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
 
@@ -57,12 +53,3 @@ def test_moderatobot_file_name(robots, tmp_path, name, code):
     """But that of a draft says nothing of where it will be. (File name and location)"""
     (tmp_path / name).write_bytes(RULES)
     assert codes(robots("check", name, "--format", "json")) == code
-
-
-def test_a_sitemap_inside_the_network_is_not_looked_up():
-    """A file must not lead the command to hosts of the network that it runs in."""
-    invocation = SimpleNamespace(
-        may_redirect=lambda site, url: not leads_inside(site, url)
-    )
-    source = "https://example.com/robots.txt"
-    assert check_verb._cited_by(invocation, source, "http://10.0.0.1") is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import replace
@@ -21,9 +20,6 @@ from mandelbot.cli.output.rules_in_force import SUCCESS, Rules
 from mandelbot.cli.sources import read_source, rules_of
 from mandelbot.findings import FINDINGS, Severity
 from mandelbot.formatting import shown
-from mandelbot.origins import site_named
-from mandelbot.robotstxt.robots_txt import RobotsTxt
-from mandelbot.sitemaps.urls import http_url
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -201,53 +197,10 @@ def _rules_of(invocation: Invocation, source: str) -> Rules:
     if rules.delivery is None:
         raise UnavailableError(rules.trouble)
     if rules.is_there:
-        uncited = tuple(_uncited_sitemaps(invocation, rules))
-        return replace(rules, delivery=replace(rules.delivery, uncited=uncited))
+        return rules
     url = rules.source
     if rules.answer.status not in _NOT_FOUND or not url.endswith("/robots.txt"):
         return rules
     other = invocation.fetch(url.removesuffix("robots.txt") + "ROBOTS.TXT")
     delivery = replace(rules.delivery, in_capitals=other.status in SUCCESS)
     return replace(rules, delivery=delivery)
-
-
-_MOST_SITES = 10  # whose robots.txt files are fetched, as sitemaps are on them
-
-
-def _uncited_sitemaps(
-    invocation: Invocation, rules: Rules
-) -> Iterator[tuple[int, str]]:
-    """Yield line and site of each sitemap on another site that does not cite it."""
-    own = site_named(rules.source)
-    cited_by: dict[str, set[str] | None] = {own: None}
-    for line, url in _sitemaps(rules):
-        site = site_named(url)
-        if site not in cited_by:
-            if len(cited_by) > _MOST_SITES:
-                return
-            cited_by[site] = _cited_by(invocation, rules.source, site)
-        cited = cited_by[site]
-        if cited is not None and url not in cited:
-            yield line, site
-
-
-def _cited_by(invocation: Invocation, source: str, site: str) -> set[str] | None:
-    """Return the sitemaps that a site's robots.txt cites; None: that is unknown."""
-    if not invocation.may_redirect(source, site):
-        return None
-    rules = rules_of(invocation, site)
-    status = rules.answer.status if rules.answer else None
-    if status not in SUCCESS and status not in _NOT_FOUND:
-        return None
-    return {url for _, url in _sitemaps(rules)}
-
-
-def _sitemaps(rules: Rules) -> Iterator[tuple[int, str]]:
-    """Yield line and URL of each sitemap that a file cites, if there is a file."""
-    if not rules.is_there:
-        return
-    for record in RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).records:
-        if record.field == "sitemap":
-            url = http_url(rules.source, record.value)
-            if url is not None:
-                yield record.number, url

@@ -128,7 +128,7 @@ _CODES_OF = {
         agent-with-version capitals-in-path comment-after-directive dropped-field
         duplicate-rule group-without-disallow leading-star managed-block
         mixed-line-ends no-blank-line-before-group no-content-type nonstandard-for-all
-        only-slashes redundant-star repeated-sitemap sitemap-elsewhere
+        only-slashes redundant-star repeated-sitemap
         sitemap-extension sitemap-in-group space-before-colon
     """,
 }
@@ -156,13 +156,6 @@ _ROWS = (
         Severity.ERROR,
         "The file exists only under a name in capitals.",
         "Robots fetch /robots.txt, in lower case: to all of them there is no file.",
-    ),
-    FindingKind(
-        "sitemap-elsewhere",
-        Severity.NOTE,
-        "A Sitemap is on another site that does not cite it.",
-        "sitemaps.org: crawlers take the URLs of a site from a sitemap on another one "
-        "only if the site's own robots.txt cites it, too.",
     ),
     FindingKind(
         "other-site",

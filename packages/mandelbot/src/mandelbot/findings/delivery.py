@@ -55,8 +55,6 @@ class Delivery:
     """Whether the body is encoded as that header says."""
     in_capitals: bool = False
     """Whether there is a /ROBOTS.TXT instead."""
-    uncited: tuple[tuple[int, str], ...] = ()
-    """The line and the site of each sitemap on a site that does not cite it."""
 
 
 def check_delivery(delivery: Delivery) -> Check:
@@ -73,9 +71,6 @@ def check_delivery(delivery: Delivery) -> Check:
         yield LintHit(
             "only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt."
         )
-    for line, site in delivery.uncited:
-        message = f"The sitemap is on {shown(site)}, whose robots.txt does not cite it."
-        yield LintHit("sitemap-elsewhere", line, message)
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:
