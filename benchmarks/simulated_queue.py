@@ -212,14 +212,14 @@ class SiteAndQueue:
         self._in_flight -= 1
         site = self.site
         jitter = self.crawl.random.random()
-        refusal = Refusal(now, "502", None, jitter, is_outage=True)
+        refusal = Refusal(now, "502", None, jitter, is_outage=True, is_stated=False)
         is_check = self.crawl.is_again(url)
         goes_back, effect = site.failed(flight, page, refusal, is_check=is_check)
         if is_check:
             self._is_asked = False
         if effect is PauseEffect.DOUBTED and not self._is_asked:
             self._is_asked = self._check(site)
-            if not self._is_asked:
+            if not self._is_asked and site.failures.go_on:
                 site.is_out(flight, refusal)
         site.ended(flight, now)
         if is_check:

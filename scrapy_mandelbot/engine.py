@@ -542,6 +542,9 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
 
 
+_KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})
+
+
 def has_failed(crawler: Crawler) -> bool:
     """Return whether `fail` has marked the crawl, which exits with status 1."""
     return bool(vars(crawler).get(_FAILED))
@@ -560,6 +563,23 @@ def cookie_jars(crawler: Crawler) -> CookieJars | None:
     found = [one for one in getattr(manager, "middlewares", ()) if _keeps_jars(one)]
     found.sort(key=lambda one: not isinstance(one, CookiesMiddleware))
     return found[0].jars if found else None
+
+
+def handles_failures(crawler: Crawler) -> bool:
+    """Return whether a downloader middleware of the project sees failed requests.
+
+    Fallback: True: it may have an answer to them.
+    """
+    downloader = getattr(crawler.engine, "downloader", None)
+    manager = getattr(downloader, "middleware", None)
+    middlewares = getattr(manager, "middlewares", None)
+    if middlewares is None:
+        return True
+    for one in middlewares:
+        package = type(one).__module__.partition(".")[0]
+        if package not in _KNOWN and hasattr(one, "process_exception"):
+            return True
+    return False
 
 
 def _keeps_jars(middleware: Any) -> bool:

@@ -101,6 +101,7 @@ class Site:
         "slots",
         "tally",
         "ticks",
+        "was_out_before",
         "well_url",
         "well_way",
     )
@@ -144,6 +145,8 @@ class Site:
         """How many requests it gets at once; shared by all sites that refuse none."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
+        self.was_out_before = False
+        """Whether it was paused when the previous run, or worker, left it."""
         self.has_refused = False
         """Whether any request was refused lately: what it answers is looked at."""
         self._recent: deque[float] | None = None
@@ -531,7 +534,7 @@ class Site:
             return False, None  # nothing is known of the site
         if is_check or self._is_a_probe(flight):
             return True, self._probe_failed(flight, fingerprint, refusal)
-        page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
+        page = self._note_failure(flight, fingerprint, refusal)
         if page.times <= MOST_FORGIVEN:
             if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
@@ -541,6 +544,12 @@ class Site:
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
+
+    def _note_failure(
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
+    ) -> FailedPage:
+        failures = self._own_failures()
+        return failures.failed(fingerprint, flight.tick, self.ticks, refusal.now)
 
     def _is_above_ceiling(
         self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
@@ -577,8 +586,7 @@ class Site:
         is_final = self.pause.final_attempts > 0
         effect = self.is_out(flight, refusal)
         if is_final:
-            failures = self._own_failures()
-            page = failures.failed(fingerprint, flight.tick, refusal.now)
+            page = self._note_failure(flight, fingerprint, refusal)
             page.times += 1  # it is not sent again
         return effect
 
@@ -646,6 +654,7 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
+            self.was_out_before = True
         self.recheck()
 
     def hold(self, now: float, until: float) -> None:

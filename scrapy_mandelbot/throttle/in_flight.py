@@ -37,6 +37,10 @@ _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
+IN_DOUBT = "_mandelbot_in_doubt"
+"""Meta key of a job's requests that failed: a mark of the run, and the tries that they
+spent while it was in doubt whether their site was out.
+"""
 ASKS_AGAIN = "_mandelbot_asks_again"
 """Meta key of a health check: a request for a page that the site answered well before.
 """
