@@ -210,7 +210,7 @@ class CrawlMetrics(CrawlExtension):
         job = RunningJob.found_in(self._crawler)
         if job is not None:
             found["mandelbot.job.unsaved"].append(
-                Measurement(job.saves.failing_for, {})
+                Measurement(job.unsaved_for, {})
             )
             aside = stats.get_value(events.JOB_SET_ASIDE.stats[0], 0) if stats else 0
             found["mandelbot.job.set_aside"].append(Measurement(aside, {}))
