@@ -10,7 +10,7 @@ nginx     the same by a real nginx in front of it (Debian: nginx-light)
 limit     bears ten requests a second and twenty more, and answers 429 to what is above
 
 Stock Scrapy, AutoThrottle as it comes and tuned (from 0.1 s on, a target of 4), the
-package with MANDELBOT_CONCURRENCY = "fixed", and as it comes.
+package as it comes, and with MANDELBOT_CONCURRENCY = "measured".
 
 Prints pages of those there are, refusals, pages a second, requests inside at once at
 the most, and a visitor's wait in milliseconds (median and 95th percentile). Seconds are
@@ -49,8 +49,8 @@ VARIANTS = {
         "AUTOTHROTTLE_START_DELAY": 0.1,
         "AUTOTHROTTLE_TARGET_CONCURRENCY": 4,
     },
-    "mandelbot, fixed": {**ADDON, "MANDELBOT_CONCURRENCY": "fixed"},
     "mandelbot": ADDON,
+    "mandelbot, measured": {**ADDON, "MANDELBOT_CONCURRENCY": "measured"},
 }
 LONGEST = 120  # seconds of a crawl
 VISITS = 0.25  # seconds between two

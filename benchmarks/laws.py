@@ -7,7 +7,7 @@ time for each. A server answers each request well or with a 503, half a latency 
 was sent. The laws:
 
 ours        the package's states of sites (``scrapy_mandelbot.politeness``)
-unmeasured  the same, with ``MANDELBOT_CONCURRENCY = "fixed"``
+measured    the same, with ``MANDELBOT_CONCURRENCY = "measured"``
 together    the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock       asks again at once, twice, and then fails
 second      a pause of a second at each refusal, then all at once
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from simulated_queue import (
-    FixedSiteAndQueue,
+    MeasuredSiteAndQueue,
     QueueOfHosts,
     QueueOfNames,
     SiteAndQueue,
@@ -344,7 +344,7 @@ class Second(Stock):
 
 LAWS: dict[str, Callable[..., Any]] = {
     "ours": ours,
-    "unmeasured": partial(ours, queue=FixedSiteAndQueue),
+    "measured": partial(ours, queue=MeasuredSiteAndQueue),
     "together": partial(ours, together=True),
     "stock": Stock,
     "second": Second,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.answers.outcome import Failure
 from simulated_scenarios import CHALLENGE
 
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
+from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
@@ -22,7 +23,7 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
 )
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.in_flight import InFlight, Unresponsive
+from scrapy_mandelbot.throttle.in_flight import Unresponsive
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -45,6 +46,9 @@ class Page:
 class SiteAndQueue:
     """What queue, throttle and middlewares do, with no crawl around them."""
 
+    finds_limits = False
+    """Whether MANDELBOT_CONCURRENCY is "measured"."""
+
     def __init__(self, crawl: Crawl) -> None:
         self.crawl = crawl
         self.law = PausePolicy()
@@ -52,7 +56,6 @@ class SiteAndQueue:
         self._aside: dict[str, list[str]] = {}
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
         self._in_flight = self._answered = 0
-        self._flights: set[Flight[Site]] = set()
         self._tries: dict[str, int] = {}
         self._is_asked = False
 
@@ -130,37 +133,37 @@ class SiteAndQueue:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
         flight.sent_at = now
         self._in_flight += 1
-        self._flights.add(flight)
         self._look_at_limit(flight, now)
         self.site.handed_out(flight, now, as_scout=False)
         return flight
 
     def most_at_once(self) -> int:
         """Return how many requests may be in flight."""
-        return self.site.concurrency.bound
+        site = self.site
+        if site.concurrency is ConcurrencyLimit.BEGINNING and self._answered >= HALF:
+            site.concurrency = ConcurrencyLimit.STATED
+        return site.concurrency.bound
 
     def _look_at_limit(self, flight: Flight, now: float) -> None:
         """Note that one more is in flight."""
         flight.at_once = self._in_flight
         site = self.site
+        limit = site.concurrency
         most = self.crawl.scenario.in_flight
-        if not site.is_plain or self._in_flight < min(site.concurrency.bound, most):
+        if not site.is_plain or self._in_flight < min(limit.bound, most):
             return
-        if site.concurrency is ConcurrencyLimit.NONE:
-            if self._answered + self._in_flight < FIRST:
+        if limit.is_shared:
+            if not self.finds_limits or self._answered + self._in_flight < FEWEST:
                 return
-            site.concurrency = ConcurrencyLimit(most)
-        site.concurrency.full(self._answered, now, most, self._oldest)
-
-    def _oldest(self) -> float:
-        return min((one.sent_at for one in self._flights), default=inf)
+            limit = MeasuredLimit(most, limit.bound)
+            site.concurrency = limit
+        limit.full(self._answered, now, most)
 
     def left(self, flight: Flight[Site], _url: str, now: float) -> None:
         self.site.sent(flight, now)
 
     def answered(self, flight: Flight[Site], url: str, now: float) -> None:
         self._in_flight -= 1
-        self._flights.discard(flight)
         self._answered += 1
         if self.crawl.is_again(url):
             self._is_asked = False
@@ -168,6 +171,9 @@ class SiteAndQueue:
         if quota is not None:
             self.site.pacer.note_quota(flight, *quota, now)
             self.site.recheck()
+        limit = self.site.concurrency
+        if limit.takes_times:
+            limit.note(flight.at_once, flight.sent_at, now)
         self.site.answered(flight, now, url.encode())
         self.site.ended(flight, now)
         self._look_later(now)
@@ -179,7 +185,6 @@ class SiteAndQueue:
         if flight.at_once:
             flight.at_once = max(flight.at_once, self._in_flight)
         self._in_flight -= 1
-        self._flights.discard(flight)
         if retry_after == CHALLENGE:
             self._challenged(flight, url, now)
             return
@@ -205,17 +210,16 @@ class SiteAndQueue:
         if flight.at_once:
             flight.at_once = max(flight.at_once, self._in_flight)
         self._in_flight -= 1
-        self._flights.discard(flight)
         site = self.site
         jitter = self.crawl.random.random()
-        refusal = Refusal(now, "502", None, jitter, is_outage=True)
+        refusal = Refusal(now, "502", None, jitter, is_outage=True, is_stated=False)
         is_check = self.crawl.is_again(url)
         goes_back, effect = site.failed(flight, page, refusal, is_check=is_check)
         if is_check:
             self._is_asked = False
         if effect is PauseEffect.DOUBTED and not self._is_asked:
             self._is_asked = self._check(site)
-            if not self._is_asked:
+            if not self._is_asked and site.failures.go_on:
                 site.is_out(flight, refusal)
         site.ended(flight, now)
         if is_check:
@@ -285,14 +289,10 @@ class SiteAndQueue:
         self._look_aside(self.crawl.now)
 
 
-class FixedSiteAndQueue(SiteAndQueue):
-    """The same with ``MANDELBOT_CONCURRENCY = "fixed"``."""
+class MeasuredSiteAndQueue(SiteAndQueue):
+    """The same with ``MANDELBOT_CONCURRENCY = "measured"``."""
 
-    def most_at_once(self) -> int:
-        return InFlight.AT_FIRST + self._answered
-
-    def _look_at_limit(self, flight: Flight, now: float) -> None:
-        """Nothing is found out."""
+    finds_limits = True
 
 
 class _OfOneName:

@@ -10,7 +10,7 @@ VARIANT  stock: Scrapy obeying robots.txt
          package: ADDONS = {"scrapy_mandelbot.Addon": 500}
          annotate, obey: the same with MANDELBOT_PURPOSE and that MANDELBOT_USAGE
          watched, metrics: the same with MANDELBOT_REPORT, MANDELBOT_METRICS
-         fixed, fixed-job: package and package-job, with MANDELBOT_CONCURRENCY = "fixed"
+         measured, measured-job: the same with MANDELBOT_CONCURRENCY = "measured"
          stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site
          apart: the same, each answer one to five turns of the loop after its request;
@@ -80,8 +80,8 @@ VARIANTS = {
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
     "metrics": {**OURS, "MANDELBOT_METRICS": "127.0.0.1:0"},
-    "fixed": {**OURS, "MANDELBOT_CONCURRENCY": "fixed"},
-    "fixed-job": {**OURS, "MANDELBOT_CONCURRENCY": "fixed", "JOBDIR": "job"},
+    "measured": {**OURS, "MANDELBOT_CONCURRENCY": "measured"},
+    "measured-job": {**OURS, "MANDELBOT_CONCURRENCY": "measured", "JOBDIR": "job"},
 }
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import JOB_FILE, are_scrapys_queues
-from scrapy_mandelbot.settings.checks import is_class_of
+from scrapy_mandelbot.settings.checks import is_class_of, is_for_robots
 from scrapy_mandelbot.settings.config import check_settings, read_setting
 from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
@@ -93,6 +94,7 @@ COMPONENTS = (
     ),
     Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
+    Component(_SPIDERS, "spidermiddlewares.start_turns.StartTurns", _FIRST + 2),
     Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
@@ -147,7 +149,8 @@ class Addon:
         settings.set(
             "ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon"
         )
-        _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
+        if not _is_off(settings, "RobotsTxtMiddleware"):
+            _switch_off(settings, _DOWNLOADS, StockRobotsTxtMiddleware)
         for one in COMPONENTS:
             if one.is_on(settings):
                 _switch_on(settings, one.setting, f"{_PACKAGE}.{one.name}", one.order)
@@ -167,6 +170,7 @@ class QueueSetup:
         Raises:
             NotConfigured: always.
         """
+        put_stand_ins(crawler.settings)
         put_site_queue(crawler.settings)
         if (
             crawler.settings["SCHEDULER"] == _SHARED
@@ -178,54 +182,169 @@ class QueueSetup:
         raise NotConfigured
 
 
+class _Schedulers(Enum):
+    """Kinds of schedulers."""
+
+    SCRAPYS = "Scrapy's own, and what is derived from it, ours for jobs too"
+    PARKING = "ours, which wraps another one"
+    OTHERS = "of another project"
+
+
+class _Queues(Enum):
+    """Kinds of priority queues."""
+
+    OURS = "SiteQueue"
+    SCRAPYS = "Scrapy's own, or any that the project did not choose"
+    DERIVED = "derived from Scrapy's: SiteQueue can wrap it"
+    OTHERS = "another interface, perhaps"
+
+
+class _Wiring(NamedTuple):
+    """A setting that is set for a kind of scheduler and a kind of queue."""
+
+    name: str
+    value: Any
+    """`_THEIRS`: the scheduler or queue that the project has set."""
+    least: int = 0
+    """The least priority at which it is set."""
+
+
+_QUEUE = "SCHEDULER_PRIORITY_QUEUE"
+_SITE_QUEUE = "scrapy_mandelbot.SiteQueue"
+_THEIRS = object()
+_WRAPS_THEIRS = (
+    _Wiring("MANDELBOT_INNER_SCHEDULER", _THEIRS, _ADDON),
+    _Wiring("SCHEDULER", "scrapy_mandelbot.ParkingScheduler"),
+)
+_WIRINGS = {
+    (_Schedulers.SCRAPYS, _Queues.OURS): (_Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
+    (_Schedulers.SCRAPYS, _Queues.SCRAPYS): (_Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
+    (_Schedulers.SCRAPYS, _Queues.DERIVED): (
+        _Wiring("MANDELBOT_INNER_PRIORITY_QUEUE", _THEIRS, _ADDON),
+        _Wiring(_QUEUE, _SITE_QUEUE),
+    ),
+    # a warning says that it is used as set
+    (_Schedulers.SCRAPYS, _Queues.OTHERS): (),
+    # two would count twice
+    (_Schedulers.PARKING, _Queues.OURS): (
+        _Wiring(_QUEUE, DownloaderAwarePriorityQueue),
+    ),
+    **{(_Schedulers.OTHERS, queue): _WRAPS_THEIRS for queue in _Queues},
+}
+"""What is set for which scheduler and queue; of other pairs nothing is."""
+
+
+def put_stand_ins(settings: BaseSettings) -> None:
+    """Enable what stands in for a middleware that the project has set to None.
+
+    A middleware for robots.txt that is None is no wish to disobey, which
+    ROBOTSTXT_OBEY = False expresses: Scrapy's own stays, unless the project has
+    another. Without `PauseMiddleware` nothing pauses, and answers are still counted.
+    """
+    enabled = [
+        load_object(key)
+        for key, order in settings.getdict(_DOWNLOADS).items()
+        if order is not None
+    ]
+    if _is_off(settings, "RobotsTxtMiddleware"):
+        _leave_robots_to_scrapy(settings, enabled)
+    pauses = f"{_PACKAGE}.PauseMiddleware"
+    if _is_off(settings, "PauseMiddleware") and not any(
+        isinstance(one, type) and _is_kind_of(one, pauses) for one in enabled
+    ):
+        counts = f"{_PACKAGE}.downloadermiddlewares.counting.CountingMiddleware"
+        _switch_on(settings, _DOWNLOADS, counts, 950)
+        logger.info(
+            "%s is None in %s: no site is paused, and no crawl delay obeyed.",
+            pauses,
+            _DOWNLOADS,
+        )
+
+
+def _leave_robots_to_scrapy(settings: BaseSettings, enabled: list[Any]) -> None:
+    """Keep Scrapy's own middleware for robots.txt, unless the project has another."""
+    others = [one for one in enabled if one is not StockRobotsTxtMiddleware]
+    if any(is_for_robots(one) for one in others):
+        _switch_off(settings, _DOWNLOADS, StockRobotsTxtMiddleware)
+        return
+    components = settings.getdict(_DOWNLOADS)
+    is_set = any(_is(key, StockRobotsTxtMiddleware) for key in components)
+    if settings.getbool("ROBOTSTXT_OBEY") and not is_set:
+        logger.info(
+            "%s.RobotsTxtMiddleware is None in %s: Scrapy's own RobotsTxtMiddleware"
+            " obeys robots.txt, as ROBOTSTXT_OBEY asks.",
+            _PACKAGE,
+            _DOWNLOADS,
+        )
+
+
 def put_site_queue(settings: BaseSettings) -> None:
     """Make SiteQueue the scheduler's queue; a queue of the project is wrapped.
 
     Combinations that Scrapy itself rejects are left to it: a SCHEDULER that is no
     scheduler, and its own queue with CONCURRENT_REQUESTS_PER_IP.
     """
-    name = "SCHEDULER_PRIORITY_QUEUE"
     scheduler_class: Any = load_object(settings["SCHEDULER"])
-    queue_class: Any = load_object(settings[name])
-    if not (
-        isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)
-    ):
+    queue_class: Any = load_object(settings[_QUEUE])
+    theirs = {
+        "MANDELBOT_INNER_SCHEDULER": scheduler_class,
+        "MANDELBOT_INNER_PRIORITY_QUEUE": queue_class,
+    }
+    scheduler = _kind_of_scheduler(scheduler_class)
+    queue = _kind_of_queue(queue_class, settings.getpriority(_QUEUE) or 0)
+    if scheduler is None:
         return
-    if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
-        # two would count twice
-        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):
-            _set(settings, name, DownloaderAwarePriorityQueue)
-    elif not _is_scrapys(scheduler_class):
-        settings.set("MANDELBOT_INNER_SCHEDULER", scheduler_class, "addon")
-        _set(settings, "SCHEDULER", "scrapy_mandelbot.ParkingScheduler")
-    elif queue_class is DownloaderAwarePriorityQueue and settings.getint(
-        "CONCURRENT_REQUESTS_PER_IP"
-    ):
+    is_scrapys = scheduler is _Schedulers.SCRAPYS
+    is_by_ip = settings.getint("CONCURRENT_REQUESTS_PER_IP") > 0
+    if is_scrapys and is_by_ip and queue_class is DownloaderAwarePriorityQueue:
         return
-    elif (
-        (settings.getpriority(name) or 0) <= _ADDON
-        or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
-        or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
-    ):
-        _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
-        if scheduler_class is Scheduler and is_server(
-            str(settings.get("MANDELBOT_JOB"))
-        ):
-            _set(settings, "SCHEDULER", _SHARED, _ADDON)
-        elif scheduler_class is Scheduler and settings["JOBDIR"]:
-            _put_job_scheduler(settings)
-    elif issubclass(queue_class, ScrapyPriorityQueue):
-        settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
-        _set(settings, name, "scrapy_mandelbot.SiteQueue")
-    else:
+    for one in _WIRINGS.get((scheduler, queue), ()):
+        value = theirs[one.name] if one.value is _THEIRS else one.value
+        _set(settings, one.name, value, one.least)
+    if is_scrapys and queue is _Queues.OTHERS:
         logger.warning(
             "%s = %s is used as set: it does not skip paused sites, and each of their"
             " requests waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A"
             " subclass of scrapy.pqueues.ScrapyPriorityQueue would be wrapped in"
             " scrapy_mandelbot's queue.",
-            name,
-            settings[name],
+            _QUEUE,
+            settings[_QUEUE],
         )
+    if scheduler_class is Scheduler and queue in {_Queues.OURS, _Queues.SCRAPYS}:
+        _put_scheduler_of_job(settings)
+
+
+def _kind_of_scheduler(scheduler_class: Any) -> _Schedulers | None:
+    """Return the kind of a scheduler; None: it is none."""
+    if not isinstance(scheduler_class, type):
+        return None
+    if not issubclass(scheduler_class, BaseScheduler):
+        return None
+    if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
+        return _Schedulers.PARKING
+    if _is_scrapys(scheduler_class):
+        return _Schedulers.SCRAPYS
+    return _Schedulers.OTHERS
+
+
+def _kind_of_queue(queue_class: Any, priority: int) -> _Queues:
+    """Return the kind of a queue, which has been set at a priority."""
+    if is_class_of(queue_class, _SITE_QUEUE):
+        return _Queues.OURS
+    is_scrapys = queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
+    if is_scrapys or priority <= _ADDON:
+        return _Queues.SCRAPYS
+    if isinstance(queue_class, type) and issubclass(queue_class, ScrapyPriorityQueue):
+        return _Queues.DERIVED
+    return _Queues.OTHERS
+
+
+def _put_scheduler_of_job(settings: BaseSettings) -> None:
+    """Let a job store the requests, where there is one."""
+    if is_server(str(settings.get("MANDELBOT_JOB"))):
+        _set(settings, "SCHEDULER", _SHARED, _ADDON)
+    elif settings["JOBDIR"]:
+        _put_job_scheduler(settings)
 
 
 def _is_scrapys_job(settings: BaseSettings) -> bool:
@@ -280,6 +399,13 @@ def _warn_of_job(settings: BaseSettings, why: str) -> None:
             file,
             why,
         )
+
+
+def _is_off(settings: BaseSettings, name: str) -> bool:
+    """Return whether the project sets a middleware of the package to None."""
+    path = f"{_PACKAGE}.{name}"
+    components = settings.getdict(_DOWNLOADS)
+    return any(order is None and _is(key, path) for key, order in components.items())
 
 
 def _switch_on(settings: BaseSettings, name: str, component: str, order: int) -> None:

@@ -50,6 +50,7 @@ from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
 from scrapy_mandelbot.store import open_store
+from scrapy_mandelbot.throttle.load import Load
 from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -129,6 +130,13 @@ class Crawl:
         self.manual_control = ManualControl(
             crawler, self.config, self.throttle, self._end_last_waits, self._end_tries
         )
+        self.load = Load(
+            crawler,
+            self.throttle,
+            leaves_paused=self.manual_control.leaves_paused,
+            only_waits=self.manual_control.only_waits,
+        )
+        """What waits in the queues, as part of Scrapy's load."""
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None

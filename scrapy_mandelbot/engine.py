@@ -10,11 +10,18 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import scrapy.pqueues
 import scrapy.signals
@@ -112,6 +119,18 @@ def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
         return bool(cast("Any", crawler.engine).spider_is_idle())
     finally:
         del scheduler.has_pending_requests
+
+
+def is_idle_but_for_start(crawler: Crawler) -> bool:
+    """Return whether nothing is under way, whatever the scheduler and start() hold.
+
+    Fallback: False.
+    """
+    engine: Any = crawler.engine
+    scraping = getattr(getattr(engine, "scraper", None), "slot", None)
+    if scraping is None or getattr(engine.downloader, "active", True):
+        return False
+    return bool(scraping.is_idle())
 
 
 def slot_key(crawler: Crawler, request: Request) -> str:
@@ -231,6 +250,73 @@ def room(crawler: Crawler) -> float:
     if most:
         return most - under_way
     return inf
+
+
+class WaitingInQueue(Protocol):
+    """What waits in one of the package's queues."""
+
+    storage: Any
+    """Its ``total`` is the number of all that wait."""
+    round_robin: Any
+    """It ``is_settled`` if none of them may be handed out now."""
+    paused: Any
+    """Its ``total`` is the number of those whose sites are paused."""
+    left: Any
+    """Its ``total`` is the number of those that are left to the next run."""
+
+
+class Waiting(Protocol):
+    """What waits in all queues of a crawl."""
+
+    @property
+    def counts(self) -> Sequence[WaitingInQueue]:
+        """What waits in each."""
+
+    paused_for_free: float
+    """Requests of paused sites that take no place."""
+    has_more: Callable[[], bool] | None
+    """Returns whether another request may be handed out, which is in no queue."""
+
+
+def count_as_load(crawler: Crawler, load: Waiting) -> Callable[[], bool]:
+    """Let requests that wait in the package's queues count for ``needs_backout()``.
+
+    The engine asks it before it takes a request, spiders before they yield one. It is
+    true if the downloader has no place left, or if those that wait would take all of
+    them, and none may go. To ask changes nothing. Returns the function.
+
+    Fallback: it is true if the downloader has no place left.
+    """
+    downloader: Any = cast("Any", crawler.engine).downloader
+    has_no_place: Callable[[], bool] | None = getattr(downloader, "needs_backout", None)
+    if has_no_place is None:
+        return bool
+
+    def needs_backout() -> bool:  # all of it here: it is called twice for each page
+        for one in load.counts:
+            if not one.round_robin.is_settled:
+                return has_no_place()
+        if has_no_place():
+            return True
+        waiting: float = 0
+        paused = 0
+        for one in load.counts:
+            waiting += one.storage.total - one.paused.total - one.left.total
+            paused += one.paused.total
+        if paused > load.paused_for_free:
+            waiting += paused - load.paused_for_free
+        try:
+            most = downloader.total_concurrency or inf
+            left = most - len(downloader.active)
+        except (AttributeError, TypeError):
+            left = room(crawler)
+        if waiting < left:
+            return False
+        return load.has_more is None or not load.has_more()
+
+    with suppress(AttributeError):
+        downloader.needs_backout = needs_backout
+    return needs_backout
 
 
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
@@ -456,6 +542,9 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
 
 
+_KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})
+
+
 def has_failed(crawler: Crawler) -> bool:
     """Return whether `fail` has marked the crawl, which exits with status 1."""
     return bool(vars(crawler).get(_FAILED))
@@ -474,6 +563,23 @@ def cookie_jars(crawler: Crawler) -> CookieJars | None:
     found = [one for one in getattr(manager, "middlewares", ()) if _keeps_jars(one)]
     found.sort(key=lambda one: not isinstance(one, CookiesMiddleware))
     return found[0].jars if found else None
+
+
+def handles_failures(crawler: Crawler) -> bool:
+    """Return whether a downloader middleware of the project sees failed requests.
+
+    Fallback: True: it may have an answer to them.
+    """
+    downloader = getattr(crawler.engine, "downloader", None)
+    manager = getattr(downloader, "middleware", None)
+    middlewares = getattr(manager, "middlewares", None)
+    if middlewares is None:
+        return True
+    for one in middlewares:
+        package = type(one).__module__.partition(".")[0]
+        if package not in _KNOWN and hasattr(one, "process_exception"):
+            return True
+    return False
 
 
 def _keeps_jars(middleware: Any) -> bool:

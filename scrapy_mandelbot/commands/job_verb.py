@@ -20,6 +20,7 @@ from scrapy_mandelbot.fleet.server_job import open_job_at
 from scrapy_mandelbot.job.job_file import CorruptError, damage_text
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.outline import fingerprinter_of, read_outline
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.report import crawl_report, job_report
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _report(
 
 
 def _tries(invocation: ProjectInvocation) -> int:
-    return int(invocation.setting("pause_tries"))
+    return int(invocation.setting("pause_tries") or PausePolicy.tries)
 
 
 def _reported(

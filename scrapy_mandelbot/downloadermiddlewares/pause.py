@@ -29,6 +29,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.only_proxy import OnlyProxy
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.tally import End
@@ -89,6 +90,7 @@ class PauseMiddleware:
         if self._is_read:
             self._successes = frozenset()
             self._refusals.load()
+        self._only_proxy = OnlyProxy(crawler)
         self._is_subscribed = False
         if engine.has_delays(crawler):
             self._subscribe_to_responses()
@@ -236,6 +238,10 @@ class PauseMiddleware:
         meta = request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
+        if "proxy" in meta:
+            self._only_proxy.note(meta["proxy"])
+        else:
+            self._only_proxy.is_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
         is_news = flight.meaning is None and "cached" not in response.flags
@@ -357,7 +363,8 @@ class PauseMiddleware:
         """
         pauses = self._throttle.pauses
         site = flight.site
-        if flight.request.meta.get("proxy"):
+        by_proxy = bool(flight.request.meta.get("proxy"))
+        if by_proxy and not self._only_proxy.is_way_of(flight.request):
             return False  # the project's components retry by another proxy
         reason = f"{failure.value} for {flight.request}"
         if not failure.is_outage:
@@ -372,8 +379,9 @@ class PauseMiddleware:
         if is_cut_off or (failure.is_certain and site.has_answered):
             pauses.refused(flight, reason)
             return True
-        is_safe = flight.request.method in SAFE_METHODS
-        is_connection = is_safe and was_new_connection(exception)
+        is_connection = False  # a proxy's are of all sites
+        if not by_proxy and flight.request.method in SAFE_METHODS:
+            is_connection = was_new_connection(exception)
         return pauses.failed(flight, reason, is_connection=is_connection)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from http import HTTPStatus
 from itertools import islice
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+    from scrapy_mandelbot.fetching.http_cache import HttpCache
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import CachedRobots, Store
@@ -180,6 +182,13 @@ class RobotsFetcher:
         """Of hosts that never answered and are tried again, the last failures."""
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
         """Returns whether the requests of a dead host stay in the job."""
+        self._http_cache: HttpCache | None = None
+        if crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            from scrapy_mandelbot.fetching.http_cache import (  # noqa: PLC0415 -- few
+                HttpCache,
+            )
+
+            self._http_cache = HttpCache(crawler)
 
     def known(self, site: str) -> SiteRules | None:
         """Return rules from memory or the store, or None if they must be fetched."""
@@ -364,6 +373,12 @@ class RobotsFetcher:
         *,
         has_answered: bool,
     ) -> SiteRules:
+        if copy is None and self._http_cache is not None:
+            copy = self._from_http_cache(self._http_cache, site)
+            rules = self.known(site)
+            if rules is not None:
+                await self.announce(site, request, rules)
+                return rules
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
@@ -381,6 +396,16 @@ class RobotsFetcher:
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
+
+    def _from_http_cache(self, cache: HttpCache, site: str) -> CachedRobots | None:
+        """Store the file that the HTTP cache has: a site's first copy."""
+        config = self._config
+        copy = cache.get(
+            robots_url(site), self._now(), config.fresh_for, config.robots_max_bytes
+        )
+        if copy is not None:
+            self._store.put_copy(site, copy)
+        return copy
 
     def is_in_last_wait(self, site: str) -> bool:
         """Return whether one try is left of those for a host that never answered."""
@@ -472,7 +497,16 @@ class RobotsFetcher:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         if self._is_private or not fetched.has_credentials:
             self._store.put_copy(site, copy)
+            self._put_into_http_cache(fetched)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
+
+    def _put_into_http_cache(self, fetched: FetchedFile) -> None:
+        """Keep a file as stock Scrapy does: a crawl offline finds nothing else."""
+        response = fetched.response
+        if self._http_cache is None or response is None:
+            return
+        if response.status == HTTPStatus.OK and not fetched.cut:
+            self._http_cache.put(fetched.url, response)
 
 
 def _are_for_all(rules: SiteRules) -> bool:

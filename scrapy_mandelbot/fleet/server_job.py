@@ -19,7 +19,8 @@ from scrapy_mandelbot.job.opened_job import (
     StoredOutline,
 )
 from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
+from scrapy_mandelbot.job.site_handover import read_handover
+from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
@@ -113,17 +114,12 @@ class ServerJob:
         view = self._read()
         lengths = view.lengths()
         workers = view.workers()
-        left = view.left()
+        known = view.known()
         return JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
-            {site: read_handover(state) for site, state in left.items()},
+            {site: read_handover(state) for site, state in known.items()},
             sum((Counter(why) for why in view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
-            budgets={
-                site: stored
-                for site, state in left.items()
-                if (stored := budget_in(state)) is not None
-            },
         )

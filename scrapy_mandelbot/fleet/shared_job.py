@@ -7,25 +7,20 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
+from scrapy_mandelbot.fleet.changes import key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
 from scrapy_mandelbot.fleet.held_site import FIRST, HeldSite
-from scrapy_mandelbot.fleet.holdings import (
-    Exchange,
-    LostLease,
-    UnackedEntry,
-    UnackedExchanges,
-)
+from scrapy_mandelbot.fleet.holdings import LostLease
+from scrapy_mandelbot.fleet.outbox import Outbox
 from scrapy_mandelbot.job.job_store import OWN_START, START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.fleet.holdings import Entry
+    from scrapy_mandelbot.fleet.holdings import Entry, Exchange
     from scrapy_mandelbot.fleet.job_server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_ENTRIES = 500  # of an exchange: Redis serves no other worker for some 10 ms
 _NUMBERS = 1 << 40  # that a worker can give to requests
 # in the order of a line, before and behind all that the server has numbered
 _NEWEST = 1 << 60
@@ -44,9 +39,8 @@ class ClaimReply(NamedTuple):
 class SharedJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` that workers share.
 
-    Changes go into the next exchange in the order in which they were made, so the
-    requests that a callback yielded are stored before its own request is acknowledged.
-    An exchange without a reply is sent again unchanged, whatever was done meanwhile.
+    Changes go into its `Outbox` in the order in which they were made, so the requests
+    that a callback yielded are stored before its own request is acknowledged.
     """
 
     def __init__(self, joined: JoinReply, now: Callable[[], float]) -> None:
@@ -61,19 +55,13 @@ class SharedJob:
         self._given: dict[int, dict[int, int]] = {}
         # fingerprints said lately
         self._recent: tuple[set[int], set[int]] = set(), set()
-        self._entries: list[UnackedEntry] = []
-        self._size = 0
-        self._sent: Exchange | None = None
-        self._sent_entries: list[UnackedEntry] = []
+        self._outbox = Outbox(now)
+        # in what was sent: requests that are out, and sites of which some are claimed
         self._sending: list[int] = []
-        # sites of which requests are claimed by what was sent
         self._claiming: list[str] = []
         self._count = 0
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
-        self._exchanges = 0
-        self._report: Entry | None = None  # to go with the next exchange
-        self._unacked_exchanges = UnackedExchanges(forgotten=UNKNOWN)
         self._first_number = 0
         self.join(joined)
 
@@ -86,22 +74,26 @@ class SharedJob:
         self.run = joined.run
         self.born = joined.born
         self.token = joined.token
-        self.last = 0  # the number of the last exchange that Redis has kept
         before = self._first_number
         self._first_number = joined.worker * _NUMBERS
-        moved = self._first_number - before  # others may have the old numbers
-        self._entries = [one.moved(moved) for one in self._entries]
+        # others may have the old numbers
+        self._outbox.join(joined, self._first_number - before)
 
     def lengths(self) -> dict[str, int]:
         return {line: len(heap) for line, heap in self._lines.items()}
 
     @property
+    def last(self) -> int:
+        """The number of the last exchange that Redis has kept."""
+        return self._outbox.last
+
+    @property
     def uncommitted(self) -> int:
-        return len(self._entries) + len(self._sent_entries)
+        return self._outbox.uncommitted
 
     @property
     def uncommitted_bytes(self) -> int:
-        return self._size + 300 * self.uncommitted
+        return self._outbox.uncommitted_bytes
 
     def push(self, line: str, place: Place, body: bytes) -> int:
         return self._push(line, place, body, None, ("", "", 0))
@@ -148,7 +140,7 @@ class SharedJob:
         self.out.discard(number)
         # it goes elsewhere now: as a new one does
         if before != site or site not in self.sites:
-            self._add(("done", key(before), number))
+            self._outbox.add(("done", key(before), number))
             self._forget_claim(number)
             self.push(line, place, body)
             return
@@ -156,13 +148,15 @@ class SharedJob:
         if place.is_last_first:
             newest = -self._moves
         self._wait(site, line, (place.priority, place.band, newest), number, body)
-        self._add(("put_back", *push(site, line, place, number, body)), len(body))
+        self._outbox.add(
+            ("put_back", *push(site, line, place, number, body)), len(body)
+        )
 
     def acknowledge(self, number: int) -> None:
         self._given.pop(number, None)
         site = self._forget_claim(number)
         if site is not None:
-            self._add(("done", key(site), number))
+            self._outbox.add(("done", key(site), number))
 
     def refuse(self, number: int, why: str, exception: str = "") -> None:
         """Leave a claimed request to another version of the spider.
@@ -171,13 +165,13 @@ class SharedJob:
         """
         site = self._forget_claim(number)
         if site is not None:
-            self._add(("refuse", key(site), number, why, exception))
+            self._outbox.add(("refuse", key(site), number, why, exception))
 
     def leave_to_next_run(self, number: int) -> None:
         """Leave a claimed request to the next run: no worker gets it before."""
         site = self._forget_claim(number)
         if site is not None:
-            self._add(("leave", key(site), number))
+            self._outbox.add(("leave", key(site), number))
 
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether this worker knows the fingerprint; the server knows more."""
@@ -185,11 +179,11 @@ class SharedJob:
 
     def see(self, fingerprint: int) -> None:
         self._note_recent(fingerprint)
-        self._add(("see", fingerprint))
+        self._outbox.add(("see", fingerprint))
 
     def forget_children(self, parent: int) -> None:
         self._given.pop(parent, None)
-        self._add(("forget", parent))
+        self._outbox.add(("forget", parent))
 
     def rest(self, name: str, state: bytes, milliseconds: str) -> None:
         """Report the state of a site for its next owner, and for how long it must wait.
@@ -200,7 +194,7 @@ class SharedJob:
         # from now on
         if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:
             site.said = state, milliseconds
-            self._add(("rest", key(name), state, milliseconds), len(state))
+            self._outbox.add(("rest", key(name), state, milliseconds), len(state))
 
     def give_back(self, name: str) -> None:
         site = self.sites.pop(name)
@@ -209,22 +203,22 @@ class SharedJob:
             self._lines.pop(line, None)
         for number in site.numbers:  # those that came back and were delayed, too
             del self._claimed[number]
-        self._add(("give_back", key(name)))
+        self._outbox.add(("give_back", key(name)))
 
     def request_site(self, name: str) -> None:
-        self._add(("ask", key(name)))
+        self._outbox.add(("ask", key(name)))
 
     def report(self, writer: str, run: int, body: bytes) -> None:
         """Leave a report with the next exchange that says something; the last counts.
 
         `run`: that of which it is.
         """
-        self._report = ("report", writer, run, body)
+        self._outbox.report(writer, run, body)
 
     @property
     def has_report(self) -> bool:
         """Whether a report waits for an exchange."""
-        return self._report is not None
+        return self._outbox.has_report
 
     def next_exchange(
         self,
@@ -239,77 +233,54 @@ class SharedJob:
         `take`: how many more sites to request. `out`: numbers of the requests that are
         sent. `is_last`: a report goes with it even if there is nothing else to say.
         """
-        if self._sent is None:
-            entries = self._entries[:MOST_ENTRIES]
-            self._entries = self._entries[MOST_ENTRIES:]
-            now = self._now()
-            self._claiming = list(self._low)
-            self._low.clear()
-            claims = [
-                ("claim", key(one), self.sites[one].begin_claim(now))
-                for one in self._claiming
-            ]
-            self._exchanges += 1
-            self._sent_entries = entries
-            self._sending = [number for number in out if number not in self.out]
-            all_entries = [one.entry for one in entries]
-            if self._sending:
-                all_entries.append(("out", " ".join(map(str, self._sending))))
-            all_entries += claims
-            if self._report is not None and (entries or is_last):
-                all_entries.append(self._report)
-                self._report = None
-            who = self.worker, self.token, self._exchanges, self.last
-            self._sent = Exchange(*who, self.run, take, FIRST, idle, tuple(all_entries))
-        return self._sent
+        if self._outbox.sent is not None:
+            return self._outbox.sent
+        now = self._now()
+        self._claiming = list(self._low)
+        self._low.clear()
+        self._sending = [number for number in out if number not in self.out]
+        also: list[Entry] = []
+        if self._sending:
+            also.append(("out", " ".join(map(str, self._sending))))
+        also += [
+            ("claim", key(one), self.sites[one].begin_claim(now))
+            for one in self._claiming
+        ]
+        return self._outbox.pack(take, idle, also, is_last=is_last)
 
     @property
     def has_more_to_say(self) -> bool:
-        return bool(self._entries or self._low)
+        return self._outbox.has_entries or bool(self._low)
 
     def only_renewing(self) -> Exchange:
-        """Return an empty exchange, which renews the lease.
-
-        Callable from any thread; it may arrive before or after the pending one.
-        """
-        sent = self._sent
-        number = UNKNOWN if sent is None else sent.number
-        return Exchange(
-            self.worker, self.token, number, self.last, self.run, 0, 0, "", ()
-        )
+        """Return an exchange that only renews the lease; callable from any thread."""
+        return self._outbox.only_renewing()
 
     def take_answer(self, answer: Reply) -> ClaimReply:
-        sent = self._sent
-        assert sent is not None  # noqa: S101 -- an answer is to something
-        if sent.entries or answer.sites or answer.is_again:
-            self.last = sent.number
+        is_kept = bool(answer.sites) or answer.is_again
+        said = self._outbox.answered(is_kept=is_kept)
         self.out = {*self._sending, *self.out & self._claimed.keys()}
         now = self._now()
-        self._unacked_exchanges.add(sent.number, now, self._sent_entries)
-        said = sum(one.is_push for one in self._sent_entries)
-        self._size -= sum(one.size for one in self._sent_entries)
-        self._sent = None
-        self._sent_entries = []
         new = {
             name: state
             for name, state in answer.sites.items()
             if name not in self.sites
         }
         if answer.is_again:  # what was given back since is on its way there
-            given_back = {
-                one.entry[1] for one in self._entries if one.entry[0] == "give_back"
-            }
+            given_back = {entry[1] for entry in self._outbox.unsent("give_back")}
             new = {
                 name: state
                 for name, state in new.items()
                 if key(name) not in given_back
             }
-        for name in new:
+        for name, state in new.items():
             self.sites[name] = HeldSite(name, now)
             self.sites[name].asked = FIRST
+            # what this worker takes over is for its own next owner to drop
+            self.sites[name].said = state, "0"
         claiming = (one for one in self._claiming if one in self.sites)
         counts = dict.fromkeys(chain(new, claiming), 0)
-        done = {one.entry[2] for one in self._entries if one.entry[0] == "done"}
+        done = {entry[2] for entry in self._outbox.unsent("done")}
         lines = []
         for one in answer.claimed:
             is_known = one.number in self._claimed or one.number in done
@@ -340,28 +311,12 @@ class SharedJob:
         those of ``start()``, are reported again under the next lease where Redis has
         lost them. `last`: the number of the last exchange that Redis has.
         """
-        is_kept = self._sent is not None and self._sent.number <= last
-        entries = list(self._entries)
-        if not is_kept:
-            entries = [*self._sent_entries, *entries]
-        self._sent = None
-        self._sent_entries = []
-        is_whole, again = self._unacked_exchanges.after(last)
-        unsaid = (one for one in entries if one.entry[0] == "rest")
-        self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
-        left = [
-            (site, state, milliseconds)
-            for one, state, milliseconds in self._unacked_exchanges.rests_after(
-                last, self._now()
-            )
-            if (site := name_of(one)) not in self.sites  # of these more is known
-        ]
-        self._unacked_exchanges = UnackedExchanges(
-            forgotten=0
-        )  # by this number, or under another one
-        self.last = min(self.last, last)
-        self._entries = [*again, *(one for one in entries if one.is_alone)]
-        self._size = sum(one.size for one in self._entries)
+        is_whole, rests = self._outbox.lose(last)
+        left = []
+        for one, state, milliseconds in rests:
+            site = name_of(one)
+            if site not in self.sites:  # of these more is known
+                left.append((site, state, milliseconds))
         self.sites.clear()
         self._lines.clear()
         self._line_of_site.clear()
@@ -383,12 +338,8 @@ class SharedJob:
         self._count += 1
         number = self._first_number + self._count
         entry = ("push", *push(site_of_line(line), line, place, number, body), *once)
-        self._add(entry, len(body), parent)
+        self._outbox.add(entry, len(body), parent)
         return number
-
-    def _add(self, entry: Entry, size: int = 0, parent: int | None = None) -> None:
-        self._entries.append(UnackedEntry(entry, size, parent))
-        self._size += size
 
     def _wait(
         self,

@@ -53,6 +53,8 @@ class SharedJobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
+        # What one worker reads is for all of them.
+        Crawl.of(self._crawler).load.has_more = lambda: True
         worker = self._worker
         worker.storage.on_drop = self._dropped
         soon = self._worker.save_soon

@@ -317,6 +317,7 @@ class JobWorker(RunningJob):
             self._cookies.take()
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
+        self.workers = answer.workers
         arrived = job.take_answer(answer)
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:

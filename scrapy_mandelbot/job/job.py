@@ -28,7 +28,6 @@ from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
-from scrapy_mandelbot.job.site_budgets import StoredBudgets
 from scrapy_mandelbot.job.site_states import (
     StoredSites,
     section_of_line,
@@ -178,10 +177,7 @@ class Job(RunningJob):
     def resume(self, load: Callable[[str], None]) -> None:
         """Restore what is stored beside requests; `load` adds a line to the queue."""
         self._load_line = load
-        self.sites.restore(self.storage)
-        budgets = self._crawl.throttle.budgets
-        if budgets is not None:
-            StoredBudgets(self, budgets, self.storage.unacked).restore()
+        self.sites.restore(self.storage, self.storage.unacked)
         self.cookie_watch = watch_cookies(self._crawler)
         if self.cookie_watch is not None:
             self._cookies = JobCookies(self, self.cookie_watch)

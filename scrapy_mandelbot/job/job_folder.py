@@ -15,7 +15,6 @@ from scrapy_mandelbot.job import (
     deliveries,
     job_file,
     repair,
-    site_budgets,
     site_states,
 )
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
@@ -23,6 +22,7 @@ from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
 from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.outline import outline
+from scrapy_mandelbot.job.site_handover import read_handover
 from scrapy_mandelbot.store import open_to_look
 
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
@@ -73,10 +73,14 @@ class JobFolder:
             found = [site for site in store.get_pauses() if wanted in {"", site}]
             for site in found:
                 store.put_pause(site, None)
-            for name in job.states.with_prefix(site_states.IN_JOB + wanted):
+            for name, state in job.states.with_prefix(
+                site_states.IN_JOB + wanted
+            ).items():
                 site = name.removeprefix(site_states.IN_JOB)
-                if wanted in {"", site}:
-                    job.states.put(name, None)
+                known = read_handover(state)
+                if wanted in {"", site} and known.pauses:
+                    left = known._replace(pauses=()).written()
+                    job.states.put(name, left or None)
                     found.append(site)
             back = deliveries.bring_back(
                 job,
@@ -124,7 +128,6 @@ class JobFolder:
                 database, _NUMBERED, json.dumps(list(why))
             )
             states = job_file.read_states(database, site_states.IN_JOB)
-            budgets = job_file.read_states(database, site_budgets.IN_JOB)
         with closing(open_to_look(self._folder / STORE_FILE)) as store:
             pauses = store.get_pauses()
             turns = store.get_turns(time.time())
@@ -132,31 +135,20 @@ class JobFolder:
         for name, count in (lines - in_flight).items():
             if section := site_states.section_of_line(name):
                 sections[site_states.site_of_line(name)][section] += count
-        left = {
-            name.removeprefix(site_states.IN_JOB): site_states.read_handover(state)
+        known = {
+            name.removeprefix(site_states.IN_JOB): read_handover(state)
             for name, state in states.items()
         }
         return JobContents(
             _by_site(lines),
             _by_site(in_flight),
-            left,
+            known,
             Counter(why.values()),
             self._is_running,
             sections,
             pauses,
             turns,
-            budgets=_read_budgets(budgets),
         )
-
-
-def _read_budgets(
-    values: Mapping[str, bytes],
-) -> dict[str, site_budgets.StoredBudget]:
-    read = {
-        name.removeprefix(site_budgets.IN_JOB): site_budgets.read_budget(value)
-        for name, value in values.items()
-    }
-    return {site: stored for site, stored in read.items() if stored is not None}
 
 
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:

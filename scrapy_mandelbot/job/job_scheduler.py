@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
 
@@ -38,6 +39,8 @@ class JobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._job.resume(self._queue.load)
+        if self._job.deliveries.waiting:
+            Crawl.of(self._crawler).load.has_more = self._may_take_from_last
 
     def close(self, reason: str) -> None:
         if self._is_open:
@@ -65,6 +68,10 @@ class JobScheduler(StoredScheduler):
         self._queue.push(request)
         self._job.saves.changed()
         self._count("enqueued", self._unacked.get(request))
+
+    def _may_take_from_last(self) -> bool:
+        """Return whether one of those that had been sent at a death may go now."""
+        return bool(self._job.deliveries.waiting) and not self._unacked
 
     def _take_from_last(self) -> Request | None:
         """Take one of those that had been sent at a death, if any waits."""

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_mandelbot.job.job_store import Place
-    from scrapy_mandelbot.job.site_budgets import StoredBudget
-    from scrapy_mandelbot.politeness.pause_policy import LeftPause
+    from scrapy_mandelbot.job.site_handover import SiteHandover
     from scrapy_mandelbot.store.contract import StoredPause
 
 
@@ -43,8 +42,8 @@ class JobContents(NamedTuple):
     """Without those set aside for good."""
     in_flight: Counter[str]
     """How many of them were in flight at the last commit."""
-    left: Mapping[str, list[LeftPause]]
-    """By site, pauses of it and of its sections that had not ended."""
+    known: Mapping[str, SiteHandover]
+    """By site, what its next owner gets: pauses that had not ended, and its budget."""
     given_up: Mapping[str, int]
     """Those set aside for good, by the reason."""
     is_running: bool
@@ -56,8 +55,6 @@ class JobContents(NamedTuple):
     """When a site's crawl delay ends."""
     workers: Mapping[int, tuple[float, int]] = {}
     """The seconds left of a worker's lease, and how many sites it has."""
-    budgets: Mapping[str, StoredBudget] = {}
-    """What sites have used up, and whether that is all that the last run allowed."""
 
     def without_complete(self) -> JobContents:
         """Return the contents without the sites of which nothing waits."""
@@ -66,7 +63,5 @@ class JobContents(NamedTuple):
             return {site: found[site] for site in found if self.requests[site]}
 
         return self._replace(
-            left=unfinished(self.left),
-            pauses=unfinished(self.pauses),
-            budgets=unfinished(self.budgets),
+            known=unfinished(self.known), pauses=unfinished(self.pauses)
         )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.cookies import CookieWatch
     from scrapy_mandelbot.job.job_storage import JobStorage
+    from scrapy_mandelbot.job.saves import Saves
     from scrapy_mandelbot.job.start_requests import SkippedStarts
 
 
@@ -40,6 +41,8 @@ class RunningJob(ABC):
     """Tracks which callback yielded a request; reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
+    saves: Saves  # made with the job
+    workers: int | None = None  # of a job that they share, as far as known
     kind: str  # of a job, as a log line names it
     for_a_new_crawl: str  # what to use, or to run, in place of a job that has finished
 
@@ -74,6 +77,12 @@ class RunningJob(ABC):
             if job is not None:
                 setattr(crawler, _ATTRIBUTE, job)
         return job
+
+    @staticmethod
+    def found_in(crawler: Crawler) -> RunningJob | None:
+        """Return the crawler's job if it is open."""
+        job = vars(crawler).get(_ATTRIBUTE)
+        return job if isinstance(job, RunningJob) else None
 
     @classmethod
     @abstractmethod

@@ -49,6 +49,7 @@ class Saves:
         self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
         self.error: Exception | None = None  # why the last save failed
+        self._failed_at = 0.0  # when that was found, in seconds since the epoch
         self._is_closed = False
 
     def acknowledged(self) -> None:
@@ -77,6 +78,8 @@ class Saves:
 
     def failed(self, error: Exception) -> Exception:
         was_well = self.error is None
+        if was_well:
+            self._failed_at = self._job.clock.now()
         self.error = error
         if isinstance(error, StorageError) and error.ends_run == "job_unreadable":
             self._job.failed(error)
@@ -91,6 +94,13 @@ class Saves:
     def succeeded(self) -> None:
         self.error = None
         self._job.not_saved(None)
+
+    @property
+    def failing_for(self) -> float:
+        """For how many seconds nothing could be saved; 0: it is saved."""
+        if self.error is None:
+            return 0.0
+        return max(0.0, self._job.clock.now() - self._failed_at)
 
     def close(self) -> None:
         """Stop saving, except by :meth:`now`."""

@@ -5,23 +5,25 @@ client at once, and reset further ones before a byte is answered. No answer says
 each loss says how many requests were in flight when it came:
 
 - *Falling.* Two pages that lose their connections with no good answer between them may
-  have met such a limit. The site gets one request less than were in flight when the
-  last of them was lost, at once, and less with each that is lost before a good answer
-  comes. The pages go back to the queue, uncounted.
-- *Trying.* After two round trips of good answers one request more is given. If its
-  connection is lost, the number is confirmed, and the next trial comes after twice as
-  many. If not, another one follows, up to the number with which the first one was lost.
-- *Refuted.* A site that loses a connection with no other request in flight, or, once it
-  has answered well, with no more than it is given, has no such limit: its pages fail by
-  themselves. It gets as many as before at once. Before it gets fewer again, it has to
-  answer well, and twice as many pages have to be lost.
+  have met such a limit. The site gets no more requests at once than are left in flight
+  then, and one less with each further one of these that is lost. The pages go back to
+  the queue, uncounted.
+- *Trying.* After two round trips of good answers one request more is given. If a
+  connection is lost of those that were sent then, the number is confirmed, and the next
+  trial comes after twice as many. If not, another one follows, up to the number with
+  which the first one was lost. (A reset may be late: what was given when its request
+  was sent counts.)
+- *Refuted.* A site that loses a connection with no other request in flight has no such
+  limit, nor has one that loses more with what it is given than in trials: its pages
+  fail by themselves. It gets as many as before at once. Before it gets fewer again, it
+  has to answer well, and twice as many pages have to be lost.
 
 So what this costs a site with pages that drop their connections is a place or two of
 its requests at once for some round trips. Requests that hang hold no place for longer
 than `HOLDS_NO_PLACE_AFTER`: they are no answer to the question, and would hold up all.
 
-The caller says what a lost connection is: see `is_of_new_connection`, in the downloader
-middleware.
+The caller says which losses count: those of connections made for a request that is
+safe, and fails for the first time. See `mandelbot.answers.was_new_connection`.
 
 Sources: Apache mod_qos, ``QS_SrvMaxConnPerIP``; HAProxy, ``tcp-request connection
 reject``; iptables, ``connlimit``.
@@ -29,8 +31,9 @@ reject``; iptables, ``connlimit``.
 
 from __future__ import annotations
 
+from collections import deque
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 HOLDS_NO_PLACE_AFTER = 1.0
 """Seconds, or three times the site's last answer, after which a request in flight is
@@ -38,8 +41,19 @@ not counted.
 """
 _IN_A_ROW = 2  # pages lost, at first
 _MOST_IN_A_ROW = 64
+_SURE = 2  # trials that were lost: chance may be why one was
 _ROUND_TRIPS = 2  # of good answers until one more is tried, at first
 _LONGEST = 64  # of them, at most
+_REMEMBERED = 16  # numbers that were given: a reset may be late
+
+
+class _Given(NamedTuple):
+    """What a site got from some tick on."""
+
+    tick: int
+    most: float
+    is_trial: bool
+    """Whether it is one more than is known to be well."""
 
 
 class ConnectionCeiling:
@@ -49,15 +63,17 @@ class ConnectionCeiling:
     """
 
     __slots__ = (
-        "_fell_at",
-        "_first_lost_at",
+        "_accepted",
+        "_burst_ended",
+        "_contrary",
+        "_given",
         "_has_answered",
         "_in_a_row",
-        "_is_trial",
         "_left",
+        "_lost_at",
         "_needed",
         "_round_trips",
-        "is_confirmed",
+        "confirmed",
         "most",
     )
 
@@ -67,19 +83,28 @@ class ConnectionCeiling:
     def __init__(self) -> None:
         self.most: float = inf
         """Requests at once; ``inf``: as many as others allow."""
-        self.is_confirmed = False
-        """Whether one more than that was tried, and lost."""
+        self.confirmed = 0
+        """How often one more than that was tried, and lost."""
+        self._contrary = 0  # losses that the number does not explain
         self._in_a_row: set[bytes] = set()  # pages lost since the last good answer
         self._needed = _IN_A_ROW  # of them, before the site gets fewer
-        self._has_answered = True  # since it got fewer, or the limit was refuted
-        self._fell_at = 0  # in ticks
-        self._first_lost_at = 0  # requests in flight
-        self._is_trial = False  # one more than is known to be well is given
+        self._has_answered = True  # since a limit was refuted
+        # Of the burst of losses that began it: when the last of its requests was sent,
+        # in ticks, how many of these are left, and how many were in flight.
+        self._burst_ended = -1
+        self._accepted = 0
+        self._lost_at = 0
+        self._given: deque[_Given] = deque(maxlen=_REMEMBERED)
         self._round_trips = _ROUND_TRIPS
         self._left = 0  # good answers until one more is tried
 
     def __repr__(self) -> str:
         return f"<gets {self.most} at once>"
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether chance does not explain the number."""
+        return self.confirmed >= _SURE
 
     def lost(self, page: bytes, at_once: int, sent: int, now: int) -> bool:
         """Note a lost connection; return whether a limit explains it.
@@ -87,72 +112,87 @@ class ConnectionCeiling:
         `page` is a fingerprint; `at_once` were in flight, this one included; `sent` and
         `now` are in ticks.
         """
-        if self.most == inf:
-            return self._may_fall(page, at_once, now)
-        is_late = sent <= self._fell_at
-        if at_once <= 1:
-            self._refute()
-            return False
-        if is_late or not self._has_answered:
-            self._fall(at_once, now)
+        is_limited = self.most < inf
+        if is_limited and sent <= self._burst_ended:
+            return self._fall(self._accepted - 1, now)
+        given = self._given_at(sent)
+        if given is not None and given.is_trial and at_once > 1:
+            self._confirm(given.most - 1, now)
             return True
-        if self._is_trial and at_once >= self.most:
-            self._confirm()
-            return True
-        self._refute()
+        if is_limited:
+            self._contrary += 1
+            if at_once <= 1 or self._contrary > self.confirmed:
+                self._refute()
+                return False
+        if at_once > 1 and self._has_answered:
+            self._in_a_row.add(page)
+        if len(self._in_a_row) >= self._needed:
+            self._lost_at = max(self._lost_at, at_once + 1)
+            self._burst_ended = now
+            return self._fall(at_once - 1, now)
         return False
 
-    def answered(self) -> None:
-        """Note a good answer."""
+    def answered(self, now: int) -> None:
+        """Note a good answer; `now` is in ticks."""
         self._has_answered = True
         self._in_a_row.clear()
         if self.most == inf:
             return
         self._left -= 1
         if self._left <= 0:
-            self._try_more()
+            self._try_more(now)
 
-    def _may_fall(self, page: bytes, at_once: int, now: int) -> bool:
-        if at_once <= 1 or not self._has_answered:
+    def _fall(self, accepted: int, now: int) -> bool:
+        """Give no more than were accepted; return whether any was."""
+        self._accepted = accepted
+        if accepted < 1:
+            self._refute()
             return False
-        self._in_a_row.add(page)
-        if len(self._in_a_row) < self._needed:
-            return False
-        self._first_lost_at = at_once
-        self._round_trips = _ROUND_TRIPS
-        self._fall(at_once, now)
+        if accepted < self.most:
+            self._give(accepted, now)
         return True
 
-    def _fall(self, at_once: int, now: int) -> None:
-        self._fell_at = now
-        self._has_answered = False
-        self._give(min(self.most, at_once - 1))
+    def _given_at(self, tick: int) -> _Given | None:
+        """Return what the site got when a request was sent; None: all."""
+        found = None
+        for one in self._given:
+            if one.tick < tick:
+                found = one
+        return found
 
-    def _confirm(self) -> None:
-        self.is_confirmed = True
+    def _confirm(self, most: float, now: int) -> None:
+        self.confirmed += 1
+        if most >= self.most:
+            return  # it is known already
         self._round_trips = min(2 * self._round_trips, _LONGEST)
-        self._give(self.most - 1)
+        self._give(most, now)
 
-    def _try_more(self) -> None:
-        self._give(self.most + 1)
-        self._is_trial = True
-        if self.most >= self._first_lost_at:
+    def _try_more(self, now: int) -> None:
+        if self.most >= self._lost_at:
             self._end()
+            return
+        self._give(self.most + 1, now, is_trial=True)
 
-    def _give(self, most: float) -> None:
+    def _give(self, most: float, now: int, *, is_trial: bool = False) -> None:
         self.most = most
-        self._is_trial = False
         self._left = int(self._round_trips * most)
+        self._given.append(_Given(now, most, is_trial))
 
     def _refute(self) -> None:
-        self._needed = min(2 * self._needed, _MOST_IN_A_ROW)
+        if not self.is_certain:
+            self._needed = min(2 * self._needed, _MOST_IN_A_ROW)
         self._has_answered = False
         self._end()
 
     def _end(self) -> None:
         self.most = inf
-        self.is_confirmed = False
+        self.confirmed = 0
+        self._contrary = 0
+        self._round_trips = _ROUND_TRIPS
+        self._burst_ended = -1
+        self._lost_at = 0
         self._in_a_row.clear()
+        self._given.clear()
 
 
 ConnectionCeiling.NONE = ConnectionCeiling()

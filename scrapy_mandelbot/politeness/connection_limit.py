@@ -41,13 +41,23 @@ _LONGEST = 16  # times as many, at most
 class _PauseAtNumber:
     """A pause, and what followed until the next."""
 
-    __slots__ = ("refused_at", "served")
+    __slots__ = ("_left", "refused_at", "served")
 
     def __init__(self, refused_at: int) -> None:
         self.refused_at = refused_at
         """The least number in flight of a refused request."""
+        self._left = refused_at  # of those in flight together, the last one refused
         self.served: Counter[int] = Counter()
         """Good answers, by the number in flight."""
+
+    def refused(self, at_once: int) -> None:
+        """Note another refusal.
+
+        Of requests that were sent together, those above the number are refused: each
+        refusal shows that the number is one less.
+        """
+        self._left = max(1, self._left - 1)
+        self.refused_at = min(self.refused_at, self._left, at_once)
 
 
 class ConnectionLimit:
@@ -92,8 +102,7 @@ class ConnectionLimit:
         """
         if not begins_pause:
             if self._runs:
-                run = self._runs[-1]
-                run.refused_at = min(run.refused_at, at_once)
+                self._runs[-1].refused(at_once)
             return
         self._runs.append(_PauseAtNumber(at_once))
         least = self._limit()

@@ -134,8 +134,11 @@ class Flight(Generic[_SiteT]):
         )
         if not self.reservations:
             self.site.reserving -= {self}
-        # All of them, also after one that lets others go.
-        return sum(one.release(self, now) for one in released) > 0
+        others_may_go = False
+        for one in released:  # all of them, also after one that lets others go
+            if one.release(self, now):
+                others_may_go = True
+        return others_may_go
 
     def scouted(self, now: float) -> bool:
         """Note that it has its site's rules, or goes without.

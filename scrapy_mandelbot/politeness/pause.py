@@ -133,6 +133,7 @@ class Pause:
 
     __slots__ = (
         "_is_outage",
+        "_is_stated",
         "_own_until",
         "backoff",
         "final_attempts",
@@ -167,6 +168,7 @@ class Pause:
         """When the probe may be sent, where the site is paused."""
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
+        self._is_stated = True  # by any refusal of this pause
         self.reason = ""
         self.late_probes = 0
         """How many requests running were the probe, and took too long."""
@@ -270,11 +272,18 @@ class Pause:
 
         By chance, it may be sooner.
         """
-        left = self.policy.tries - self.failed_probes - 1
+        left = self._tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
         return until + self.policy.in_all(self.backoff.step + 1, left) * (
             1 + self.policy.JITTER
         )
+
+    @property
+    def _tries(self) -> int:
+        """Failed probes after which it is given up."""
+        if self._is_stated:
+            return self.policy.tries
+        return min(self.policy.tries, self.policy.unstated_tries)
 
     def _take(self, fact: Fact) -> PauseEffect | None:
         """Change the state as the table says, and return the effect.
@@ -374,6 +383,7 @@ class Pause:
             if self.rate_control is None and self.policy.recovers:
                 self.rate_control = RateControl()
             self.since = refusal.now
+            self._is_stated = refusal.is_stated
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
             return self._take(Fact.REFUSED)
         if refusal.retry_after is None:
@@ -452,12 +462,13 @@ class Pause:
             self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
             self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
-        if self.failed_probes + 1 < self.policy.tries:
-            if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
-                self._probe_sooner(refusal)
-            else:
-                self.backoff.lengthen(self.rate_control)
-                self._stay_away(refusal)
+        self._is_stated = self._is_stated or refusal.is_stated
+        if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+            self._probe_sooner(refusal)  # this one was additional
+            return self._take(Fact.PROBE_REFUSED)
+        if self.failed_probes + 1 < self._tries:
+            self.backoff.lengthen(self.rate_control)
+            self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
         self._count_failure(refusal)
         if not (self.policy.asks_once and has_served):

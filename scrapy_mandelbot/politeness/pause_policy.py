@@ -129,6 +129,8 @@ class Refusal(NamedTuple):
     """Whether it is a 503 that names no time."""
     is_counted: bool = True
     """False: no site answers, and this one is not to blame."""
+    is_stated: bool = True
+    """False: a failure that states nothing, an error of the server without a time."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ class PausePolicy:
     """No pause that a server asks for is longer."""
     tries: int = 9
     """Failed probes after which the site is given up: 6,880 s in all."""
+    unstated_tries: int = 6
+    """The same in an outage that the site did not state: 364 s, as for a page."""
     recovers: bool = True
     """Whether the request rate grows slowly after a pause; if not, the site is open at
     once.

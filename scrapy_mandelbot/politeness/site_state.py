@@ -54,6 +54,7 @@ from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.budget import Budget
+    from scrapy_mandelbot.politeness.failures import FailedPage
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
@@ -100,6 +101,7 @@ class Site:
         "slots",
         "tally",
         "ticks",
+        "was_out_before",
         "well_url",
         "well_way",
     )
@@ -139,10 +141,12 @@ class Site:
         """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
         self.ceiling = ConnectionCeiling.NONE
         """How many connections it accepts; shared by all sites that lose none."""
-        self.concurrency = ConcurrencyLimit.NONE
-        """How many requests it bears at once; shared by all sites of few answers."""
+        self.concurrency = ConcurrencyLimit.BEGINNING
+        """How many requests it gets at once; shared by all sites that refuse none."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
+        self.was_out_before = False
+        """Whether it was paused when the previous run, or worker, left it."""
         self.has_refused = False
         """Whether any request was refused lately: what it answers is looked at."""
         self._recent: deque[float] | None = None
@@ -400,7 +404,7 @@ class Site:
         if self.failures is not Failures.NONE:
             self.failures.answered(fingerprint, flight.tick)
         if self.ceiling is not ConnectionCeiling.NONE:
-            self.ceiling.answered()
+            self.ceiling.answered(self.ticks)
 
     def _put_suspects_aside(self, now: float) -> list[Section]:
         """Set the sections aside that alone are refused, and return them."""
@@ -447,7 +451,7 @@ class Site:
         has_begun = effect is PauseEffect.PAUSED and section is None
         if has_begun and self.failures is not Failures.NONE:
             self.failures.site_is_out()
-        if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+        if flight.at_once or not self.concurrency.is_shared:
             self._note_refused(flight, begins_pause=has_begun)
         if not has_begun and self._makes_final_attempts(faults.of(flight.request)):
             url.times += 1  # a refused final attempt is not sent again
@@ -456,9 +460,8 @@ class Site:
 
     def _note_refused(self, flight: Flight[Any], *, begins_pause: bool) -> None:
         """Look whether the number of requests in flight is what the site refuses."""
-        if self.concurrency is ConcurrencyLimit.NONE:
-            self.concurrency = ConcurrencyLimit()
-        limit = self.concurrency
+        limit = self.concurrency.own()
+        self.concurrency = limit
         rate_control = self.pause.rate_control
         by_chance = rate_control is not None and rate_control.knows_chance
         may_be_why = limit.refused(
@@ -475,7 +478,7 @@ class Site:
     def _note_served(self, flight: Flight[Any], now: float) -> None:
         """Look whether more was served than the limit of its rate lets through."""
         limit = self.concurrency
-        if limit is ConcurrencyLimit.NONE:
+        if limit.is_shared:
             return
         limit.served(flight.at_once)
         rate_control = self.pause.rate_control
@@ -531,24 +534,31 @@ class Site:
             return False, None  # nothing is known of the site
         if is_check or self._is_a_probe(flight):
             return True, self._probe_failed(flight, fingerprint, refusal)
-        page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
+        page = self._note_failure(flight, fingerprint, refusal)
         if page.times <= MOST_FORGIVEN:
             if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
-            if lost_at and self._is_above_ceiling(flight, fingerprint, lost_at):
-                self.failures.excuse(fingerprint)
+            if lost_at and self._is_above_ceiling(flight, page, fingerprint, lost_at):
                 return True, None
         page.spent += 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
 
+    def _note_failure(
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
+    ) -> FailedPage:
+        failures = self._own_failures()
+        return failures.failed(fingerprint, flight.tick, self.ticks, refusal.now)
+
     def _is_above_ceiling(
-        self, flight: Flight[Any], fingerprint: bytes, at_once: int
+        self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
     ) -> bool:
         """Note a lost connection; return whether the site accepts no more at once."""
         if self.ceiling is ConnectionCeiling.NONE:
             self.ceiling = ConnectionCeiling()
+        if self.ceiling.most == inf and page.times > 1:
+            return False  # it may fail by itself
         return self.ceiling.lost(fingerprint, at_once, flight.tick, self.ticks)
 
     def _is_a_probe(self, flight: Flight[Any]) -> bool:
@@ -576,8 +586,7 @@ class Site:
         is_final = self.pause.final_attempts > 0
         effect = self.is_out(flight, refusal)
         if is_final:
-            failures = self._own_failures()
-            page = failures.failed(fingerprint, flight.tick, refusal.now)
+            page = self._note_failure(flight, fingerprint, refusal)
             page.times += 1  # it is not sent again
         return effect
 
@@ -591,7 +600,7 @@ class Site:
         effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
-            if flight.at_once or self.concurrency is not ConcurrencyLimit.NONE:
+            if flight.at_once or not self.concurrency.is_shared:
                 self._note_refused(flight, begins_pause=True)
         self.recheck()
         return effect
@@ -645,6 +654,7 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
+            self.was_out_before = True
         self.recheck()
 
     def hold(self, now: float, until: float) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.formatting import counted, shown
 
-from scrapy_mandelbot.politeness.concurrency_limit import Phase
+from scrapy_mandelbot.politeness.concurrency_limit import HALF
+from scrapy_mandelbot.politeness.measured_limit import MeasuredLimit, Phase
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
 from scrapy_mandelbot.time_text import clock_time, moment
@@ -113,7 +114,11 @@ def _at_once(site: Site) -> str:
     """Return how many requests a site gets at once, and what was found out of it."""
     limit = site.concurrency
     text = f"{limit.bound} at once"
-    if limit.phase is not Phase.RESTING:
+    if limit.is_beginning:
+        if limit.connections is not None:
+            return f"{text}, and one more with each answer"
+        return f"{text}, until {HALF} are answered"
+    if isinstance(limit, MeasuredLimit) and limit.phase is Phase.MORE:
         return f"{text}, while it is found out whether it bears more"
     found = limit.comparison
     if found is None or found.bound != limit.bound:

@@ -74,6 +74,7 @@ class ParkingScheduler(BaseScheduler):
         self._in_flight = Crawl.of(crawler).throttle.in_flight
         self._now = Crawl.of(crawler).now
         self.parked = SiteQueue.over(crawler, ParkedRequests())
+        Crawl.of(crawler).load.has_more = self._may_take
         self.lets_pass = True
         """Whether what goes back to the project's scheduler lets others pass."""
         self._went_last = ""

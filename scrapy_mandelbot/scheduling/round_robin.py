@@ -88,6 +88,7 @@ class SubQueue:
 
     __slots__ = (
         "activity",
+        "apart",
         "delayed",
         "has_joined",
         "is_ours",
@@ -111,6 +112,8 @@ class SubQueue:
         """The path of the section with which its requests were set aside."""
         self.activity: int | None = None
         """Of its slot, as it stands; None: it has stepped out."""
+        self.apart: Apart | None = None
+        """Where its requests are counted, if not among those that wait for a turn."""
         self.delayed = 0
         """How many of its requests wait for a time of their own."""
         self.has_joined = False
@@ -123,6 +126,28 @@ class SubQueue:
         """
 
 
+class Apart:
+    """Counts requests of some sub-queues apart from the others that wait."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        """How many there are in all."""
+        self._numbers: dict[SubQueue, int] = {}
+
+    def put(self, queue: SubQueue, number: int) -> None:
+        """Count so many requests of a sub-queue, however many there were before."""
+        if queue.apart is not None and queue.apart is not self:
+            queue.apart.drop(queue)
+        queue.apart = self
+        self.total += number - self._numbers.get(queue, 0)
+        self._numbers[queue] = number
+
+    def drop(self, queue: SubQueue) -> None:
+        """Count the requests of a sub-queue among the others again."""
+        queue.apart = None
+        self.total -= self._numbers.pop(queue)
+
+
 class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     """The queues by site, slot and section; those that take part by activity."""
 
@@ -133,13 +158,19 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         # Whose last turn is longest ago first. Most slots have one queue, which a tuple
         # holds in a fifth of the memory of a dict.
         self._by_slot: dict[str, Any] = {}
-        # activity -> queues, in order
-        self._standing: dict[int, dict[SubQueue, None]] = {}
+        self.standing: dict[int, dict[SubQueue, None]] = {}
+        """By activity, those whose turn may come, in order: the first of the least
+        activity is the next one.
+        """
         self._waits_for_an_end: set[SubQueue] = set()
         """Queues that wait until a request in flight has ended: a full slot, a scout, a
         probe.
         """
         self._looked_again_at = -inf
+        self.is_settled = False
+        """Whether all have stepped out, and nothing has changed since: no request may
+        go.
+        """
         self.kept_out: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as
         theirs.
@@ -195,6 +226,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     def leave(self, queue: SubQueue) -> None:
         """Remove a queue from the rotation."""
         self.step_out(queue)
+        if queue.apart is not None:
+            queue.apart.drop(queue)
         self._waits_for_an_end.discard(queue)
         self.kept_out.pop(queue, None)
         queue.has_joined = False
@@ -213,14 +246,6 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
             queue.slot = slot
             self.join(queue)
         queue.slot = slot
-
-    def first(self) -> SubQueue | None:
-        """Return the queue that is next, and leave it in its place."""
-        standing = self._standing
-        if not standing:
-            return None
-        least = 0 if 0 in standing else min(standing)
-        return next(iter(standing[least]))
 
     def of_slot(self, slot: str) -> Iterable[SubQueue]:
         """Return the queues of a download slot that take part, also those that wait."""
@@ -241,10 +266,10 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         if activity is None:
             return
         queue.activity = None
-        standing = self._standing[activity]
+        standing = self.standing[activity]
         del standing[queue]
         if not standing:
-            del self._standing[activity]
+            del self.standing[activity]
 
     def keep_out(self, queue: SubQueue) -> None:
         """Take a sub-queue out until fewer requests to silent sites are in flight."""
@@ -258,36 +283,40 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """
         queue = next(iter(self.kept_out))
         del self.kept_out[queue]
+        if queue.apart is not None:
+            queue.apart.drop(queue)
         if queue.activity is None:
             self.stand(queue)
         return queue
 
     def stand(self, queue: SubQueue) -> None:
         """Put a queue behind those that are as active, wherever it stands."""
+        self.is_settled = False
         if queue.activity is not None:
             self.step_out(queue)
         activity = self._activity(queue.slot)
         queue.activity = activity
-        standing = self._standing.get(activity)
+        standing = self.standing.get(activity)
         if standing is None:
             standing = {}
-            self._standing[activity] = standing
+            self.standing[activity] = standing
         standing[queue] = None
 
     def slot_changed(self, slot: str, activity: int) -> None:
         """Move the queues of a slot whose activity has changed, and those that wait."""
+        self.is_settled = False
         for queue in tuple(self._by_slot.get(slot, ())):
             before = queue.activity
             # as step_out() and stand(), of which this is most of the calls
             if before is not None:
-                standing = self._standing[before]
+                standing = self.standing[before]
                 del standing[queue]
                 if not standing:
-                    del self._standing[before]
+                    del self.standing[before]
             queue.activity = activity
-            there = self._standing.get(activity)
+            there = self.standing.get(activity)
             if there is None:
-                self._standing[activity] = {queue: None}
+                self.standing[activity] = {queue: None}
             else:
                 there[queue] = None
 

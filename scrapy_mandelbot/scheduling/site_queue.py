@@ -20,9 +20,10 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight, Wait
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
 from scrapy_mandelbot.scheduling.round_robin import (
     PAST_PAUSES,
     QueueParts,
@@ -106,15 +107,15 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
+        self._in_flight.limits_sites = self._crawl.config.recovers
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
-        self._in_flight.finds_limits = (
-            self._crawl.config.concurrency == "measured"
-            and self._crawl.config.recovers
-            and not engine.has_delays(crawler)
+        self._in_flight.counts_at_once = (
+            self._crawl.config.recovers and not engine.has_delays(crawler)
         )
-        self._at_first = inf
-        if self._crawl.config.recovers:
-            self._at_first = self._in_flight.AT_FIRST
+        self._in_flight.finds_limits = (
+            self._in_flight.counts_at_once
+            and self._crawl.config.concurrency == "measured"
+        )
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -150,6 +151,10 @@ class SiteQueue:
         self._left_to_next_run: Counter[Site] = Counter()
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
+        self.counts = QueueCounts(storage, self._round_robin)
+        """What waits in it, by what it waits for."""
+        self._flights = self._in_flight.flights
+        self._places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name
         there.
@@ -159,6 +164,7 @@ class SiteQueue:
         if not self._in_flight.queues:
             self._throttle.peers.begin()  # now there is a loop for the timers
         self._in_flight.queues.append(self)
+        self._crawl.load.add(self.counts)
 
     @cached_property
     def _name_slot(self) -> Callable[[Request], str]:
@@ -173,7 +179,7 @@ class SiteQueue:
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
 
-    def push(self, request: Request) -> None:
+    def push(self, request: Request) -> None:  # noqa: C901 -- as pop()
         """Add a request, or take back one that could not be sent.
 
         Raises:
@@ -207,10 +213,12 @@ class SiteQueue:
                 self._rest(queue)
             raise
         queue.site.tally.accept()
+        if queue.apart is not None:
+            queue.apart.put(queue, self._storage.length(queue.name))
         if not queue.has_joined:
             self._round_robin.join(queue)
 
-    def pop(self) -> Request | None:  # noqa: C901 -- a call less for each page
+    def pop(self) -> Request | None:  # noqa: C901, PLR0912 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
         if self.unloaded:
             self._load(_LOADED)
@@ -234,6 +242,9 @@ class SiteQueue:
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
             elif self._try_to_hand_out(request, queue):
+                in_flight = len(self._flights)
+                if self._storage.total + in_flight >= self._places > in_flight:
+                    self._look_for_another(request, queue)
                 return request
             else:
                 queue.site.tally.return_to_queue()
@@ -318,7 +329,10 @@ class SiteQueue:
     def site_changed(self, site: Site) -> None:
         """Note that a waiting site may be due."""
         shared_slot = self._in_flight.shared_slot
+        self._round_robin.is_settled = False
         for queue in self._round_robin.of(site):
+            if queue.apart is not None:
+                queue.apart.drop(queue)
             if shared_slot is not None:
                 self._round_robin.move(queue, shared_slot)
             if queue.activity is None and queue.name in self._storage:
@@ -498,35 +512,70 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_queue(self) -> SubQueue | None:  # noqa: C901 -- no call more for a page
+    def _look_for_another(self, request: Request, queue: SubQueue) -> None:
+        """See whether another may go beside a request; if none may, the engine waits.
+
+        The engine is about to take that request, which was of this sub-queue.
+        """
+        if 0 in self._round_robin.standing:
+            return  # one for a slot without any
+        if queue.site.is_plain and queue.activity is not None:
+            most = self._in_flight.limits[queue.slot]
+            if queue.activity < min(most, queue.site.concurrency.bound):
+                return  # the next one of the same
+        self._in_flight.leaving = request
+        for one in self._in_flight.queues:
+            one.settle()
+        self._in_flight.leaving = None
+
+    def settle(self) -> bool:
+        """Let sub-queues that must wait step out; return whether any may have its turn.
+
+        While silent sites are kept out, :meth:`pop` finds that out.
+        """
+        if self._round_robin.kept_out:
+            self._round_robin.is_settled = False
+            return True
+        return self._next_queue() is not None
+
+    def _next_queue(self) -> SubQueue | None:  # noqa: C901, PLR0912 -- as pop()
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
-        finds_limits = in_flight.finds_limits
-        first = self._at_first
+        limits_sites = in_flight.limits_sites
+        standing = round_robin.standing
         fills_up = False
         queue: SubQueue | None
         while True:
             if round_robin.kept_out and not in_flight.unresponsive.are_enough():
                 queue = round_robin.let_one_in()
+            elif standing:  # here, as it is looked for with each page
+                least = 0 if 0 in standing else min(standing)
+                queue = next(iter(standing[least]))
             else:
-                queue = round_robin.first()
-            if queue is None:
                 if self.unloaded:
                     self._load(_LOADED)
                 elif not round_robin.look_again(self._crawl.now()):
                     fills_up = self._fills_up()
                     if not fills_up:
+                        round_robin.is_settled = True
+                        if self._storage.total and not self._crawl.load.is_watched:
+                            self._crawl.load.watch()
                         return None
                 continue
             site = queue.site
             slot = queue.slot
-            if not site.is_plain and self._decide(queue) is not GO:
-                round_robin.step_out(queue, until_an_end=bool(site.awaited))
-                continue
+            if not site.is_plain:
+                decision = self._decide(queue)
+                if decision is not GO:
+                    round_robin.step_out(queue, until_an_end=bool(site.awaited))
+                    self.counts.note(queue, decision.wait)
+                    continue
+                if queue.apart is not None:
+                    queue.apart.drop(queue)
             activity = queue.activity
-            enough = first + site.tally.pages
-            if finds_limits:
+            enough = inf
+            if limits_sites:
                 enough = site.concurrency.bound
             if activity and (
                 activity >= in_flight.limits[slot]
@@ -540,6 +589,7 @@ class SiteQueue:
             may_go = site.has_answered or fills_up
             if not may_go and in_flight.unresponsive.are_enough():
                 round_robin.keep_out(queue)
+                self.counts.note(queue, Wait.PAUSE)
                 continue
             return queue
 
@@ -561,11 +611,7 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.is_full(slot) or self._holds_at_ceiling(site, slot):
             return True
-        if in_flight.finds_limits:
-            return in_flight.count(site, slot) >= site.concurrency.bound
-        if self._at_first == inf:
-            return False
-        return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
+        return in_flight.limits_sites and in_flight.has_enough(site, slot)
 
     def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
         """Hold requests back that a site would reset; return whether it would.

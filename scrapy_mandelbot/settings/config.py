@@ -93,7 +93,9 @@ class Config:
     retry_after_longest: float = _setting(
         'MANDELBOT_PAUSE_OPTIONS["retry_after"]', v.seconds, 86_400
     )
-    pause_tries: int = _setting('MANDELBOT_PAUSE_OPTIONS["tries"]', v.count(1), 9)
+    pause_tries: int | None = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["tries"]', v.or_none(v.count(1))
+    )
     pause_wait: float = _setting('MANDELBOT_PAUSE_OPTIONS["wait"]', v.seconds, 60)
     pause_total: float | None = _setting(
         'MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds)
@@ -117,7 +119,7 @@ class Config:
         'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
     )
     concurrency: str = _setting(
-        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "measured"
+        "MANDELBOT_CONCURRENCY", v.one_of(*v.CONCURRENCY_MODES), "fixed"
     )
     together: str | None = _setting(
         "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
@@ -233,7 +235,7 @@ class Config:
     def outcome_policy(self) -> OutcomePolicy:
         """How settings and dialect interpret answers to /robots.txt."""
         return OutcomePolicy(
-            tries=self.pause_tries,
+            tries=self.pause_tries or PausePolicy.tries,
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
@@ -247,7 +249,8 @@ class Config:
             first=self.pause_first,
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
-            tries=self.pause_tries,
+            tries=self.pause_tries or PausePolicy.tries,
+            unstated_tries=self.pause_tries or PausePolicy.unstated_tries,
             recovers=self.recovers,
         )
 

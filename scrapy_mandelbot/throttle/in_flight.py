@@ -12,7 +12,6 @@ that too. A middleware may have given it a proxy, and may have to give it anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -22,8 +21,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.politeness.concurrency_limit import FIRST, ConcurrencyLimit
+from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
+IN_DOUBT = "_mandelbot_in_doubt"
+"""Meta key of a job's requests that failed: a mark of the run, and the tries that they
+spent while it was in doubt whether their site was out.
+"""
 ASKS_AGAIN = "_mandelbot_asks_again"
 """Meta key of a health check: a request for a page that the site answered well before.
 """
@@ -157,6 +161,9 @@ class Queue(Protocol):
     def __len__(self) -> int:
         """Return how many requests it holds."""
 
+    def settle(self) -> bool:
+        """Note which sites must wait; return whether any may be asked now."""
+
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
 
@@ -185,6 +192,21 @@ class Queue(Protocol):
         """Return the delayed requests of a site whose time has changed."""
 
 
+class _InSlot(set["Flight[Site]"]):
+    """The requests in flight through a download slot."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site: Site | None = site
+        """The site of all of them; None: they are of several."""
+
+
+def _answers(site: Site) -> int:
+    """Return how many answers a site has given that cause no pause."""
+    tally = site.tally
+    return tally.pages + tally.others + tally.cached
+
+
 class InFlight:
     """The requests in flight.
 
@@ -192,9 +214,6 @@ class InFlight:
     handed out, by which time the engine has taken as many again: the queue counts by
     this class.
     """
-
-    AT_FIRST = 16
-    """Requests in flight to a site that has not answered any yet."""
 
     def __init__(  # noqa: PLR0913 -- its collaborators
         self,
@@ -217,9 +236,15 @@ class InFlight:
         self.queues: list[Queue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight[Site]] = {}
-        self._in_slots: dict[str, set[Flight[Site]]] = {}
-        self._site_of_slot: dict[str, Site] = {}  # the first one
-        self._shared_slots: set[str] = set()  # those that have had another site since
+        self.leaving: Request | None = None
+        """The request that is being handed out: it is not under way yet."""
+        self._in_slots: dict[str, _InSlot] = {}
+        self.limits_sites = False
+        """Whether a site gets few requests at once at the start, and where it refuses
+        more.
+        """
+        self.counts_at_once = False
+        """Whether each flight notes with how many others it was handed out."""
         self.finds_limits = False
         """Whether it is found out how many requests each site bears at once."""
         self.limits = _SlotLimits(crawler)
@@ -258,7 +283,9 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def add_from_queue(self, flight: Flight[Site]) -> None:
+    def add_from_queue(  # noqa: C901 -- a call less for each page
+        self, flight: Flight[Site]
+    ) -> None:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
@@ -270,20 +297,25 @@ class InFlight:
         if self.shared_slot is not None:
             meta["download_slot"] = slot
         site = flight.site
-        in_slot = self._in_slots.setdefault(slot, set())
+        in_slot = self._in_slots.get(slot)
+        if in_slot is None:
+            in_slot = _InSlot(site)
+            self._in_slots[slot] = in_slot
         in_slot.add(flight)
         if not site.has_answered:
             self.unresponsive[flight] = None
-        if self.finds_limits:
-            at_once = len(in_slot)
-            flight.at_once = at_once
-            if self._site_of_slot.setdefault(slot, site) is not site:
-                self._shared_slots.add(slot)
-            most = self.limits.get(slot, inf)
-            if at_once >= site.concurrency.bound or at_once >= most:
-                self._look_at_limit(flight, most)
+        activity = len(in_slot)
+        if self.counts_at_once:
+            flight.at_once = activity
+            if in_slot.site is not site:
+                self._share(in_slot, flight)
+            is_full = activity >= site.concurrency.bound
+            if not is_full and self.finds_limits:
+                is_full = activity >= self.limits.get(slot, inf)
+            if is_full:
+                self._look_at_limit(flight)
         for queue in self.queues:
-            queue.slot_changed(slot, len(in_slot))
+            queue.slot_changed(slot, activity)
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
 
@@ -328,7 +360,7 @@ class InFlight:
         flight.slot = slot
         request.meta["download_slot"] = slot
         self.flights[request] = flight
-        in_slot = self._in_slots.setdefault(slot, set())
+        in_slot = self._in_slots.setdefault(slot, _InSlot(site))
         in_slot.add(flight)
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
@@ -369,47 +401,48 @@ class InFlight:
         self.limits[slot] = most  # it may have changed since
         return len(flights) >= most
 
-    def in_slow_start(self, site: Site) -> int:
-        """Return how many requests a site may have in flight by what it has answered.
+    def has_enough(self, site: Site, slot: str) -> bool:
+        """Return whether a site has as many requests in flight as it may have.
 
-        AT_FIRST, and one more for each answer, as in TCP's slow start (RFC 5681,
-        section 3.1): nobody knows yet what its limit is.
+        A site that has answered enough of the first ones may have more from now on.
         """
-        tally = site.tally
-        return self.AT_FIRST + tally.pages + tally.others + tally.cached
+        limit = site.concurrency
+        if self.count(site, slot) < limit.bound:
+            return False
+        if limit is ConcurrencyLimit.BEGINNING and _answers(site) >= HALF:
+            site.concurrency = ConcurrencyLimit.STATED
+            return False
+        return True
 
-    def _look_at_limit(self, flight: Flight[Site], most: float) -> None:
+    def _share(self, in_slot: _InSlot, flight: Flight[Site]) -> None:
+        """Note that a slot has requests of several sites: each is counted alone."""
+        in_slot.site = None
+        flight.at_once = self.count(flight.site, flight.slot)
+
+    def _look_at_limit(self, flight: Flight[Site]) -> None:
         """Note that a slot has as many requests as its site bears, or it may have."""
         site = flight.site
         slot = flight.slot
-        if slot in self._shared_slots:
-            flight.at_once = self.count(site, slot)
         limit = site.concurrency
+        most = self.limits[slot]
         if flight.at_once < min(limit.bound, most) or not site.is_plain:
             return
-        tally = site.tally
-        answers = tally.pages + tally.others + tally.cached
+        answers = _answers(site)
         if answers < limit.look_at and answers <= limit.full_at + 2 * limit.bound:
             limit.full_at = answers  # nothing else to do, for most of the pages
             return
-        if limit is ConcurrencyLimit.NONE:
-            if most <= 1 or answers + flight.at_once < FIRST:
+        if limit.is_shared:
+            if not self.finds_limits or most <= 1:
                 return
-            limit = ConcurrencyLimit(int(self.limits[slot]))
+            if answers + flight.at_once < FEWEST:
+                return
+            if flight.at_once < most and answers >= HALF:
+                site.concurrency = ConcurrencyLimit.STATED
+                return
+            limit = MeasuredLimit(int(most), limit.bound)
             site.concurrency = limit
-        most = int(self.limits[slot])
-        oldest = partial(self._oldest, site, slot)
-        if limit.full(answers, self._now(), most, oldest):
-            self._limit_found(site, most)
-
-    def _oldest(self, site: Site, slot: str) -> float:
-        """Return when the oldest request to a site was sent that is in flight.
-
-        The one that is being handed out has no time yet.
-        """
-        flights = self._in_slots.get(slot, ())
-        sent = (one.sent_at for one in flights if one.site is site and one.sent_at)
-        return min(sent, default=inf)
+        if limit.full(answers, self._now(), int(most)):
+            self._limit_found(site, int(most))
 
     def count(self, site: Site, slot: str) -> int:
         """Return how many requests to a site are in flight through a slot."""
@@ -422,7 +455,9 @@ class InFlight:
 
     def drop_if_lost(self, flight: Flight[Site]) -> bool:
         """Drop a request that has ended without a word. Returns whether it has."""
-        if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
+        if flight.is_waiting or flight.request is self.leaving:
+            return False
+        if engine.is_under_way(self._crawler, flight.request):
             return False
         self.release(flight, ends=False)
         if not is_of_the_package(flight.request):
@@ -498,9 +533,6 @@ class InFlight:
             if not flights:
                 del self._in_slots[slot]
                 self.limits.pop(slot, None)
-                if self.finds_limits:
-                    self._site_of_slot.pop(slot, None)
-                    self._shared_slots.discard(slot)
             for queue in self.queues:
                 queue.slot_changed(slot, len(flights))
         if ends and (flight.reservations or self.is_paced or not flight.site.is_plain):

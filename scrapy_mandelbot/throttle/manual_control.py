@@ -36,6 +36,10 @@ class ManualControl:
         self._throttle = throttle
         self._now = throttle.now
         self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
+        self.only_waits = self._idle_policy.only_waits
+        """Notes that nothing is under way, and that no request may be sent now."""
+        self.leaves_paused = self._idle_policy.leaves_paused
+        """Whether the run ends while sites are paused."""
 
     def count_shut(self) -> tuple[int, int]:
         """Return how many queued requests are of shut parts, and of given-up sites.
@@ -165,6 +169,8 @@ class IdlePolicy:
         """Seconds; the run ends where nothing is due so soon."""
         if throttle.keeps_given_up:
             self._closes = config.closes_unless_due_within
+        self.leaves_paused = self._closes is not None
+        """Whether the run ends while sites are paused."""
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
@@ -182,6 +188,18 @@ class IdlePolicy:
         queues = self._throttle.in_flight.queues
         if any(one.left_to_next_run() for one in queues):
             raise CloseSpider(SITES_PAUSED)
+
+    def only_waits(self) -> None:
+        """Do the same where so many requests wait that no signal asks for more.
+
+        A ``start()`` may wait for that signal. The run waits for its sites then, too.
+        """
+        if not self._throttle.sites.had_trouble:
+            return
+        if engine.is_idle_but_for_the_scheduler(self._crawler):
+            self._scheduler_empty()
+        elif engine.is_idle_but_for_start(self._crawler):
+            self._begin_to_wait()
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, yet may hold some."""
@@ -205,14 +223,18 @@ class IdlePolicy:
         if self._leaves_the_rest(is_all_given_up=shut == given_up):
             self._close(self._why_the_rest_is_left())
             return
-        if self._waits_since is None:
-            self._waits_since = self._now()
-            if self._left is not None:
-                at = self._waits_since + self._left
-                self._throttle.pauses.total_ends_at = at
-                self._throttle.timers.set(self, at, self._give_up)
+        self._begin_to_wait()
         if self._sends_idle:
             self._send_idle()
+
+    def _begin_to_wait(self) -> None:
+        if self._waits_since is not None:
+            return
+        self._waits_since = self._now()
+        if self._left is not None:
+            at = self._waits_since + self._left
+            self._throttle.pauses.total_ends_at = at
+            self._throttle.timers.set(self, at, self._give_up)
 
     def _only_waits(self, held: int, shut: int) -> bool:
         """Return whether all requests that the scheduler holds wait for a time."""

@@ -9,12 +9,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import Failure
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
-from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, IN_DOUBT
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Pauses:
         self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self._run = self._random.getrandbits(32)  # marks what requests carry
         self.health_check: HealthCheck
         """Asks sites of which several pages failed whether they are out."""
         self.shared_limits: SharedLimits | None = None
@@ -198,34 +200,71 @@ class Pauses:
             if site.is_timed:
                 site.tally.left(now)
         refusal = Refusal(
-            now, reason, jitter=self._random.random(), is_outage=status > 0
+            now,
+            reason,
+            jitter=self._random.random(),
+            is_outage=status > 0,
+            is_stated=not status,
         )
         self._note_at_once(flight)
-        lost_at = 0
-        if is_connection:
-            since = min(site.counts_since(now), flight.sent_at)
-            lost_at = self._in_flight.count_since(site, flight.slot, since)
         fingerprint = self._in_flight.fingerprint_of(flight)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            lost_at=lost_at,
+            lost_at=self._counted_with(flight, now) if is_connection else 0,
         )
         self._sites.note_trouble(site)
         if goes_back:
             kind = str(status or "no answer")
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
-            _give_tries_back(flight.request, site.failures.take_owed(fingerprint))
+            self._give_tries_back(flight, fingerprint)
+        if site.ceiling.is_certain and site.is_news("connections"):
+            self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site):
+            if self.health_check.request(site) or not site.failures.go_on:
                 return goes_back
             effect = site.is_out(flight, refusal)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _give_tries_back(self, flight: Flight[Site], page: bytes) -> None:
+        """Give tries of RetryMiddleware back that were spent while the site was out.
+
+        Those of this run, or of one that was killed while the site was out. So requests
+        of a job carry the tries that they spent in doubt.
+        """
+        site = flight.site
+        meta = flight.request.meta
+        tries = site.failures.take_owed(page)
+        run, spent = meta.pop(IN_DOUBT, (self._run, 0))
+        if site.was_out_before and run != self._run:
+            tries += spent
+        if tries and "retry_times" in meta:
+            meta["retry_times"] = max(0, meta["retry_times"] - tries)
+        if self._keeps_given_up and site.failures.spent(page):
+            meta[IN_DOUBT] = (self._run, site.failures.spent(page))
+
+    def _counted_with(self, flight: Flight[Site], now: float) -> int:
+        """Return how many requests are in flight with this one that do not hang."""
+        site = flight.site
+        since = min(site.counts_since(now), flight.sent_at)
+        return self._in_flight.count_since(site, flight.slot, since)
+
+    def _report_ceiling(self, site: Site, most: int) -> None:
+        """Report how many connections a site accepts, of those the project allows."""
+        bound = int(site.ceiling.most)
+        at_once = counted(bound, "request")
+        self._emit(
+            events.CONNECTIONS_LIMITED,
+            site=site.name,
+            bound=bound,
+            most=most,
+            at_once=at_once,
+        )
 
     def _note_at_once(self, flight: Flight[Site]) -> None:
         """Note how many requests are in flight, if those are more than when it left."""
@@ -375,10 +414,3 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-
-def _give_tries_back(request: Request, tries: int) -> None:
-    """Give tries of RetryMiddleware back that were spent while the site was out."""
-    spent = request.meta.get("retry_times", 0)
-    if tries and spent:
-        request.meta["retry_times"] = max(0, spent - tries)

@@ -371,6 +371,8 @@ class Throttle:
             self.pauses.network_answers(flight.sent_at)
         if site.is_timed:
             site.tally.left(self._now())
+        if site.concurrency.takes_times:
+            site.concurrency.note(flight.at_once, flight.sent_at, self._now())
         if site.is_plain and not site.has_refused:
             # no matter when
             site.answered(flight, flight.sent_at, b"", is_page=is_page)

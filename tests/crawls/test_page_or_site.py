@@ -8,6 +8,7 @@ import pytest
 import scrapy
 from crawling import FailuresSpider, crawl, ensureDeferred
 from loop_time import TIME
+from twisted.internet.protocol import Protocol
 from webs import Answer, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -94,6 +95,23 @@ async def test_an_application_that_is_restarted_behind_a_proxy_loses_nothing(web
 
 
 @ensureDeferred
+async def test_an_outage_that_nobody_stated_is_waited_for_six_minutes(webs):
+    """A broken deploy says 500 to all, for good. Then all fail, and no sooner."""
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(path)
+        return Answer(status=500) if began else None
+
+    web, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) + len(result.failures) == 60
+    assert 364 <= result.seconds < 500
+    assert sum(hit.status == 500 for hit in web.hits) < 100
+
+
+@ensureDeferred
 async def test_a_page_that_takes_its_site_down_is_given_up_alone(webs):
     """Each time it is asked for, all pages fail for two seconds."""
     down = [-10.0]
@@ -161,3 +179,183 @@ async def test_posts_that_fail_are_the_pages(webs):
     assert len(result.items) == 20
     assert len(result.failures) == 40
     assert "mandelbot/pause/count" not in result.stats
+
+
+def accept_few(web, most: int) -> list[int]:
+    """Have a site reset further connections; return a list that gets an entry for each
+    of these.
+    """
+    factory = web._port.factory
+    build = factory.buildProtocol
+    open_ = set()
+    resets = []
+
+    class Reset(Protocol):
+        def connectionMade(self):  # noqa: N802 -- Twisted's name
+            resets.append(len(open_))
+            self.transport.abortConnection()
+
+    def few(address):
+        if len(open_) >= most:
+            return Reset()
+        channel = build(address)
+        ends = channel.connectionLost
+        open_.add(channel)
+
+        def lost(reason):
+            open_.discard(channel)
+            ends(reason)
+
+        channel.connectionLost = lost
+        return channel
+
+    factory.buildProtocol = few
+    return resets
+
+
+@ensureDeferred
+async def test_a_site_that_resets_further_connections_gets_no_more_at_once(webs):
+    """Its pages are all got, few are reset, and nothing is paused; the log says how
+    many it accepts.
+    """
+    web, urls = failing(webs, lambda _path: None)
+    resets = accept_few(web, 3)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert len(resets) <= 16
+    assert "mandelbot/pause/count" not in result.stats
+    assert result.stats["mandelbot/concurrency/lowered"] == 1
+
+
+@pytest.mark.parametrize("status", [502, 503])
+@ensureDeferred
+async def test_dead_pages_among_good_ones_do_not_hold_their_site(webs, status):
+    """Those that are refused for ever are given up as docs/pauses.rst says."""
+
+    def fails(path):
+        return Answer(status=status) if number_of(path) % 20 == 0 else None
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 57
+    assert len(result.failures) == 3
+    assert result.seconds <= 420
+
+
+@ensureDeferred
+async def test_pages_that_break_off_are_answered_by_their_site(webs):
+    """They are RetryMiddleware's, and their site is not in doubt."""
+
+    def fails(path):
+        if number_of(path) < 52:
+            return None
+        return Answer(b"short", headers={"Content-Length": "5000"}, delay=0.01)
+
+    _, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 52
+    assert len(result.failures) == 8
+    assert "mandelbot/pause/asked_again" not in result.stats
+
+
+class OnceSpider(ListSpider):
+    """Asks for each of its URLs once, also over two runs."""
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, errback=self.failed)
+
+
+@ensureDeferred
+async def test_the_next_run_gives_the_tries_of_an_outage_back(webs, tmp_path):
+    """The previous run was left in the middle of it. Each page fails once more then."""
+    runs = [1]
+    failed = set()
+    again = set()
+
+    def fails(path):
+        if runs == [1] and (failed or number_of(path) == 30):
+            failed.add(path)
+            return Answer(status=502)
+        if path in failed and path not in again:
+            again.add(path)
+            return Answer(status=502)
+        return None
+
+    _, urls = failing(webs, fails)
+    settings = {**QUICK, "JOBDIR": str(tmp_path / "job")}
+    close = settings | {"MANDELBOT_PAUSE_IDLE": "close"}
+    one = await crawl(OnceSpider, close, start_urls=urls)
+    assert one.stats["finish_reason"] == "sites_paused"
+    runs.append(2)
+    wait = settings | {"MANDELBOT_PAUSE_IDLE": "wait"}
+    two = await crawl(OnceSpider, wait, start_urls=urls)
+    assert len(one.failures) + len(two.failures) <= 1, "it may be why"
+    assert len(one.items) + len(two.items) >= 59
+
+
+@ensureDeferred
+async def test_pages_that_hang_before_any_was_well_keep_no_other_waiting(webs):
+    """The site has answered with its robots.txt only. No page can be asked again, and
+    those that are sent next are well.
+    """
+
+    def fails(path):
+        return Answer(delay=30) if number_of(path) < 8 else None
+
+    _, urls = failing(webs, fails)
+    more = {"DOWNLOAD_TIMEOUT": 2}
+    stock = await crawl(ListSpider, STOCK | more, start_urls=urls)
+    ours = await crawl(ListSpider, QUICK | more, start_urls=urls)
+    assert len(ours.items) == len(stock.items) == 52
+    assert len(ours.failures) == 8
+    assert ours.seconds < stock.seconds + 2
+    assert "mandelbot/pause/count" not in ours.stats
+
+
+@ensureDeferred
+async def test_a_site_that_hangs_before_any_page_was_well_is_waited_for(webs):
+    """What is sent next hangs, too."""
+
+    def fails(_path):
+        return Answer(delay=30) if TIME.elapsed() < began + 8 else None
+
+    _, urls = failing(webs, fails)
+    began = TIME.elapsed()
+    result = await crawl(ListSpider, QUICK | {"DOWNLOAD_TIMEOUT": 2}, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"RETRY_ENABLED": False},
+        {"RETRY_HTTP_CODES": [503]},
+        {"status": 521},
+    ],
+    ids=str,
+)
+@ensureDeferred
+async def test_an_outage_pauses_where_nothing_is_retried(webs, more):
+    """What was sent before the pause fails, as stock Scrapy does not retry it; no page
+    more.
+    """
+    status = more.get("status", 502)
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(TIME.elapsed())
+        if began and TIME.elapsed() < began[0] + 4:
+            return Answer(status=status)
+        return None
+
+    _, urls = failing(webs, fails)
+    settings = {key: value for key, value in more.items() if key.isupper()}
+    result = await crawl(ListSpider, QUICK | settings, start_urls=urls)
+    assert len(result.items) + len(result.failures) == 60
+    assert len(result.failures) <= 16, "two rounds of eight"
+    assert result.stats["mandelbot/pause/count"] == 1

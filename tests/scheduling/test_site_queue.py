@@ -243,21 +243,9 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
 
 
 @ensureDeferred
-async def test_a_site_gets_eight_requests_at_first(make_crawler):
-    """What it bears, nobody knows yet."""
-    crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
-    scheduler = open_scheduler(crawler)
-    fill(scheduler, *(f"https://a.example/{n}" for n in range(120)))
-    assert len(hand_out_all(crawler, scheduler)) == 8
-    fill(scheduler, "https://b.example/")
-    assert [one.url for one in hand_out_all(crawler, scheduler)] == [
-        "https://b.example/"
-    ]
-
-
-@ensureDeferred
-async def test_unmeasured_a_site_gets_sixteen_and_one_more_with_each_answer(
-    make_crawler, clock
+@pytest.mark.parametrize("concurrency", ["measured", "fixed"])
+async def test_a_site_gets_sixteen_requests_until_half_of_them_are_answered(
+    make_crawler, clock, concurrency
 ):
     """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of
     five.
@@ -265,7 +253,7 @@ async def test_unmeasured_a_site_gets_sixteen_and_one_more_with_each_answer(
     crawler = make_crawler(
         CONCURRENT_REQUESTS=64,
         CONCURRENT_REQUESTS_PER_DOMAIN=64,
-        MANDELBOT_CONCURRENCY="fixed",
+        MANDELBOT_CONCURRENCY=concurrency,
     )
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
@@ -280,28 +268,26 @@ async def test_unmeasured_a_site_gets_sixteen_and_one_more_with_each_answer(
 
     under_way = hand_out_all(crawler, scheduler)
     assert len(under_way) == 16
-    for request in under_way[:3]:
-        answer(request)
-    more = hand_out_all(crawler, scheduler)
-    assert len(more) == 6, "the places of three, and three more"
     fill(scheduler, "https://b.example/")
     assert [one.url for one in hand_out_all(crawler, scheduler)] == [
         "https://b.example/"
-    ]
-    for request in [*under_way[3:], *more]:
+    ], "another site has a start of its own"
+    for request in under_way[:7]:
         answer(request)
-    assert len(hand_out_all(crawler, scheduler)) == 16 + 22
+    assert len(hand_out_all(crawler, scheduler)) == 7, "the places of seven"
+    answer(under_way[7])
+    assert len(hand_out_all(crawler, scheduler)) == 64 - 16, "all that settings allow"
     crawler.engine.downloader.active.clear()
     clock.turn(10)
-    assert len(hand_out_all(crawler, scheduler)) == 38, (
+    assert len(hand_out_all(crawler, scheduler)) == 120 - 16 - 7 - 48, (
         "none waits for what was swallowed"
     )
 
 
 @ensureDeferred
-@pytest.mark.parametrize(("concurrency", "first"), [("measured", 8), ("fixed", 16)])
+@pytest.mark.parametrize("concurrency", ["measured", "fixed"])
 async def test_sites_that_share_a_slot_do_not_share_their_beginning(
-    make_crawler, concurrency, first
+    make_crawler, concurrency
 ):
     """A new site need not wait until the others of the slot have answered."""
     crawler = make_crawler(
@@ -316,7 +302,7 @@ async def test_sites_that_share_a_slot_do_not_share_their_beginning(
             *(f"https://{name}.example/{n}" for n in range(20)),
             meta={"download_slot": "one"},
         )
-    assert len(hand_out_all(crawler, scheduler)) == 3 * first
+    assert len(hand_out_all(crawler, scheduler)) == 3 * 16
 
 
 @ensureDeferred
@@ -540,9 +526,9 @@ def calls_of(function) -> int:
 
 @ensureDeferred
 async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
-    """Among ten sites or five thousand: neither looks at the others."""
+    """Among twenty sites or five thousand: neither looks at the others."""
     found = []
-    for sites in 10, 5_000:
+    for sites in 20, 5_000:
         crawler = make_crawler()
         scheduler = open_scheduler(crawler)
         fill(scheduler, *(f"https://site{number}.example/" for number in range(sites)))
