@@ -32,6 +32,7 @@ def test_it_has_what_the_addon_sets():
     """Each setting, and no other."""
     source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
     written = set(re.findall(r'set\((?:settings, )?\s*"([A-Z_]+)"', source))
+    written |= set(re.findall(r'_Wiring\("([A-Z_]+)"', source))
     written |= {one.setting for one in COMPONENTS} | {"SCHEDULER_PRIORITY_QUEUE"}
     assert written == OF_ADDON
 
