@@ -220,7 +220,7 @@ class SiteAndQueue:
         if effect is PauseEffect.DOUBTED and not self._is_asked:
             self._is_asked = self._check(site)
             if not self._is_asked and site.failures.go_on:
-                site.is_out(flight, refusal)
+                site.note_outage(flight, refusal)
         site.ended(flight, now)
         if is_check:
             return
@@ -447,7 +447,7 @@ class QueueOfHosts(QueueOfNames):
         known = {name for name in waiting if self._sites[name].site.has_answered}
         if waiting == known:
             return known
-        if not self._unresponsive.are_enough():
+        if not self._unresponsive.check_enough():
             return waiting - self._first
         if any(self._sites[name].due(now) <= now for name in known):
             return known

@@ -467,7 +467,7 @@ class RobotsFetcher:
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            at = self._config.pause_policy.until(refusal, trouble.times)
             trouble.refetch_at = at
             if not trouble.is_reported:
                 trouble.is_reported = True

@@ -283,14 +283,15 @@ class JobWorker(RunningJob):
             return ""
         return "close" if self._crawl.config.closes_when_paused else "wait"
 
-    def _has_come(self, answer: object) -> bool:
+    def _receive(self, answer: object) -> bool:
+        """Note that a call has ended; return whether it has an answer to act on."""
         self._is_asking = False
         if isinstance(answer, StorageError) and not self._is_closed:
             self._went_wrong(answer)
         return not (self._is_closed or isinstance(answer, StorageError))
 
     def _answered(self, answer: Reply) -> None:
-        if not self._has_come(answer):
+        if not self._receive(answer):
             return
         if answer.is_lost:
             self._join_again(answer)
@@ -384,7 +385,7 @@ class JobWorker(RunningJob):
         self._stop()
 
     def _joined_again(self, joined: JoinReply) -> None:
-        if not self._has_come(joined):
+        if not self._receive(joined):
             return
         if joined.born != self.job.born:
             self._forsake()

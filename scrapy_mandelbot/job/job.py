@@ -193,7 +193,7 @@ class Job(RunningJob):
         try:
             number = self.storage.number_of(request)
             if parent is self.own_start:
-                is_new = not self._has_start(request, number)
+                is_new = not self._meet_start(request, number)
             else:
                 is_new = not parent.gave_before(number, self.store.children_left)
         except StorageError as error:
@@ -222,8 +222,8 @@ class Job(RunningJob):
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
 
-    def _has_start(self, request: Request, fingerprint: int) -> bool:
-        """Return whether the job still has this request from a previous start().
+    def _meet_start(self, request: Request, fingerprint: int) -> bool:
+        """Meet a request of start(); return whether a previous one left it in the job.
 
         One that had been sent at a death is sent at once: others of its kind wait until
         all else is done, but pages may depend on this one, as on a login.

@@ -319,7 +319,7 @@ class SitemapFollower:
                         cited, is_index=reading.reader.kind == "index"
                     )
                     progress.files.append(file)
-                    progress.has_come(cited)
+                    progress.arrived(cited)
                 if some and file is not None:
                     count += len(some)
                     file.write(some if file.is_index else self._own(cited, some))
@@ -328,7 +328,7 @@ class SitemapFollower:
         finally:
             if file is not None:
                 file.is_complete = True
-            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._note_arrived(cited, is_sitemap=reading.reader.kind != "unknown")
             self._warnings.report_read(cited, reading, count)
             self._advance(cited.site)
 
@@ -336,11 +336,11 @@ class SitemapFollower:
         request: Request = answer.request  # type: ignore[assignment,union-attr]  # both have one
         return CitedSitemap.of(request)  # type: ignore[return-value]  # it is one for a sitemap
 
-    def _has_come(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
+    def _note_arrived(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
         progress = self._progress[cited.site]
         self._progress.cannot_wait()
-        progress.has_come(cited)
-        self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
+        progress.arrived(cited)
+        self._citations.arrived(progress, cited, is_sitemap=is_sitemap)
 
     def _own(
         self, cited: CitedSitemap, entries: list[dict[str, Any]]
@@ -354,7 +354,7 @@ class SitemapFollower:
 
     def _missed(self, failure: Failure) -> None:
         cited = self._arrived(failure)
-        self._has_come(cited, is_sitemap=False)
+        self._note_arrived(cited, is_sitemap=False)
         if not cited.is_named or not _is_absent(failure.value):
             self._warnings.report_failed(cited, failure.value)
         self._advance(cited.site)
@@ -447,7 +447,7 @@ class WorkerFollower(SitemapFollower):
                     listed += requests(progress, cited, entry)
                 yield
         finally:
-            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._note_arrived(cited, is_sitemap=reading.reader.kind != "unknown")
             self._warnings.report_read(cited, reading, wanted)
 
     def _sitemap(
@@ -464,7 +464,7 @@ class WorkerFollower(SitemapFollower):
         for request in self._selection.requests(entry):
             site = site_of_request(request)
             if site != cited.site:
-                if not self._citations.may_lead_to(progress, cited, site):
+                if not self._citations.admit_stranger(progress, cited, site):
                     self._events.count(events.PAGES_FOREIGN, pages=1)
                     continue
                 cited.cite_for(request)

@@ -139,7 +139,7 @@ class Pauses:
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
         self._emit(event, level=level, **values)
-        if event in _GIVEN_UP and site.is_news(f"given up {pause.since}"):
+        if event in _GIVEN_UP and site.note_once(f"given up {pause.since}"):
             self._given_up(site, values["reason"])
 
     def refused(
@@ -221,12 +221,12 @@ class Pauses:
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
             self._give_tries_back(flight, fingerprint)
-        if site.ceiling.is_certain and site.is_news("connections"):
+        if site.ceiling.is_certain and site.note_once("connections"):
             self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if effect is PauseEffect.DOUBTED:
             if self.health_check.request(site) or not site.failures.go_on:
                 return goes_back
-            effect = site.is_out(flight, refusal)
+            effect = site.note_outage(flight, refusal)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
@@ -390,7 +390,7 @@ class Pauses:
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
         # once of a limit, and how long what is queued takes at that
-        if site.is_news("slower"):
+        if site.note_once("slower"):
             limit, time = rates.as_text(self._in_flight.waiting(site))
             self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
@@ -399,7 +399,8 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up or section.pause.final_attempts
+        pause = section.pause
+        is_over = pause.is_given_up or pause.makes_final_attempts
         event = events.SECTION_PROLONGED
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
