@@ -210,7 +210,6 @@ class SiteAndQueue:
         if flight.at_once:
             flight.at_once = max(flight.at_once, self._in_flight)
         self._in_flight -= 1
-        self._flights.discard(flight)
         site = self.site
         jitter = self.crawl.random.random()
         refusal = Refusal(now, "502", None, jitter, is_outage=True)
