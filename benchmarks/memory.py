@@ -123,11 +123,6 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
     return int(found[1].replace(",", "")) if found else 0
 
 
-def trim() -> None:
-    """Give free memory of the C library back to the system."""
-    _libc.malloc_trim(0)
-
-
 def begin_tracing() -> None:
     """Note which code makes which object, from now on; it takes its time."""
     tracemalloc.start(FRAMES)

@@ -32,7 +32,7 @@ Results
 ``python benchmarks/results.py`` writes this page; with ``--slow`` it runs the last two
 commands too. Calls and instructions are counted and repeat; seconds and megabytes are
 those of one machine. The docstring of each program says what it measures. ``laws.py``,
-``pauses.py``, ``says_no.py``, ``hostile.py``, ``many_sites.py``, ``soak.py``,
+``pauses.py``, ``says_no.py``, ``hostile.py``, ``soak.py``,
 ``job_kill.py`` and ``redis_workers.py`` print more.
 """
 

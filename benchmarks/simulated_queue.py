@@ -212,15 +212,15 @@ class SiteAndQueue:
         self._in_flight -= 1
         site = self.site
         jitter = self.crawl.random.random()
-        refusal = Refusal(now, "502", None, jitter, is_outage=True)
+        refusal = Refusal(now, "502", None, jitter, is_outage=True, is_stated=False)
         is_check = self.crawl.is_again(url)
         goes_back, effect = site.failed(flight, page, refusal, is_check=is_check)
         if is_check:
             self._is_asked = False
         if effect is PauseEffect.DOUBTED and not self._is_asked:
             self._is_asked = self._check(site)
-            if not self._is_asked:
-                site.is_out(flight, refusal)
+            if not self._is_asked and site.failures.go_on:
+                site.note_outage(flight, refusal)
         site.ended(flight, now)
         if is_check:
             return
@@ -447,7 +447,7 @@ class QueueOfHosts(QueueOfNames):
         known = {name for name in waiting if self._sites[name].site.has_answered}
         if waiting == known:
             return known
-        if not self._unresponsive.are_enough():
+        if not self._unresponsive.check_enough():
             return waiting - self._first
         if any(self._sites[name].due(now) <= now for name in known):
             return known

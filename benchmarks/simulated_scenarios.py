@@ -665,6 +665,9 @@ FAILING: dict[str, Scenario] = {
     "fails for 60 s": Scenario(
         lambda one: Failing(one, lambda _: False, (1, 61)), flat(400)
     ),
+    "fails for good": Scenario(
+        lambda one: Failing(one, lambda _: False, (1, 1e9)), flat(400)
+    ),
     "fails three times": Scenario(
         lambda one: Failing(one, lambda _: False, (1, 4), (8, 12), (20, 22)), flat(900)
     ),

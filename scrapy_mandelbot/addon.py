@@ -27,7 +27,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import JOB_FILE, are_scrapys_queues
-from scrapy_mandelbot.settings.checks import is_class_of
+from scrapy_mandelbot.settings.checks import is_class_of, is_for_robots
 from scrapy_mandelbot.settings.config import check_settings, read_setting
 from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
@@ -149,7 +149,8 @@ class Addon:
         settings.set(
             "ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon"
         )
-        _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
+        if not _is_off(settings, "RobotsTxtMiddleware"):
+            _switch_off(settings, _DOWNLOADS, StockRobotsTxtMiddleware)
         for one in COMPONENTS:
             if one.is_on(settings):
                 _switch_on(settings, one.setting, f"{_PACKAGE}.{one.name}", one.order)
@@ -169,6 +170,7 @@ class QueueSetup:
         Raises:
             NotConfigured: always.
         """
+        put_stand_ins(crawler.settings)
         put_site_queue(crawler.settings)
         if (
             crawler.settings["SCHEDULER"] == _SHARED
@@ -230,6 +232,50 @@ _WIRINGS = {
     **{(_Schedulers.OTHERS, queue): _WRAPS_THEIRS for queue in _Queues},
 }
 """What is set for which scheduler and queue; of other pairs nothing is."""
+
+
+def put_stand_ins(settings: BaseSettings) -> None:
+    """Enable what stands in for a middleware that the project has set to None.
+
+    A middleware for robots.txt that is None is no wish to disobey, which
+    ROBOTSTXT_OBEY = False expresses: Scrapy's own stays, unless the project has
+    another. Without `PauseMiddleware` nothing pauses, and answers are still counted.
+    """
+    enabled = [
+        load_object(key)
+        for key, order in settings.getdict(_DOWNLOADS).items()
+        if order is not None
+    ]
+    if _is_off(settings, "RobotsTxtMiddleware"):
+        _leave_robots_to_scrapy(settings, enabled)
+    pauses = f"{_PACKAGE}.PauseMiddleware"
+    if _is_off(settings, "PauseMiddleware") and not any(
+        isinstance(one, type) and _is_kind_of(one, pauses) for one in enabled
+    ):
+        counts = f"{_PACKAGE}.downloadermiddlewares.counting.CountingMiddleware"
+        _switch_on(settings, _DOWNLOADS, counts, 950)
+        logger.info(
+            "%s is None in %s: no site is paused, and no crawl delay obeyed.",
+            pauses,
+            _DOWNLOADS,
+        )
+
+
+def _leave_robots_to_scrapy(settings: BaseSettings, enabled: list[Any]) -> None:
+    """Keep Scrapy's own middleware for robots.txt, unless the project has another."""
+    others = [one for one in enabled if one is not StockRobotsTxtMiddleware]
+    if any(is_for_robots(one) for one in others):
+        _switch_off(settings, _DOWNLOADS, StockRobotsTxtMiddleware)
+        return
+    components = settings.getdict(_DOWNLOADS)
+    is_set = any(_is(key, StockRobotsTxtMiddleware) for key in components)
+    if settings.getbool("ROBOTSTXT_OBEY") and not is_set:
+        logger.info(
+            "%s.RobotsTxtMiddleware is None in %s: Scrapy's own RobotsTxtMiddleware"
+            " obeys robots.txt, as ROBOTSTXT_OBEY asks.",
+            _PACKAGE,
+            _DOWNLOADS,
+        )
 
 
 def put_site_queue(settings: BaseSettings) -> None:
@@ -353,6 +399,13 @@ def _warn_of_job(settings: BaseSettings, why: str) -> None:
             file,
             why,
         )
+
+
+def _is_off(settings: BaseSettings, name: str) -> bool:
+    """Return whether the project sets a middleware of the package to None."""
+    path = f"{_PACKAGE}.{name}"
+    components = settings.getdict(_DOWNLOADS)
+    return any(order is None and _is(key, path) for key, order in components.items())
 
 
 def _switch_on(settings: BaseSettings, name: str, component: str, order: int) -> None:

@@ -257,6 +257,11 @@ class Crawl:
         """Return the sitemaps that a site's known robots.txt cites, likewise."""
         return self.fetchers.of(Request(site + "/")).sitemaps(site)
 
+    def cites_sitemaps(self, site: str) -> bool:
+        """Return whether a site's robots.txt, if it is known, has a Sitemap line."""
+        rules = self.known_rules(site)
+        return rules is None or bool(rules.robots.sitemaps)
+
     def _is_cut_off(self, name: str) -> bool:
         return self.throttle.pauses.network_failed(self.sites.of(name))
 

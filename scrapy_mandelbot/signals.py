@@ -27,8 +27,9 @@ robots with challenges or prices; nothing is sent there until then (UTC).
 """
 
 sitemaps_discovered = object()
-"""``(site: str, urls: tuple[str, ...])``: the absolute URLs that the site's
-robots.txt cites; once a run."""
+"""``(site: str, urls: tuple[str, ...])``: the absolute URLs that the site's robots.txt
+cites, or the project names where it cites none; once a run.
+"""
 
 robots_fetched = object()
 """``(site: str, robots: RobotsTxt, outcome: Outcome)``: the site answered

@@ -113,6 +113,14 @@ BAD = [
     ("MANDELBOT_INNER_SCHEDULER", "no.such.Scheduler", "a scheduler class"),
     ("MANDELBOT_INNER_SCHEDULER", 7, "a scheduler class"),
     ("MANDELBOT_SITEMAPS", "folow", "'off' or 'signal' or 'follow'"),
+    ("MANDELBOT_SITEMAPS", ["sitemap.xml"], "or paths such as ['/sitemap.xml']"),
+    ("MANDELBOT_SITEMAPS", ["https://example.com/sitemap.xml"], "or paths such as"),
+    ("MANDELBOT_SITEMAPS", ["//example.com/sitemap.xml"], "or paths such as"),
+    ("MANDELBOT_SITEMAPS", ["/site map.xml"], "or paths such as"),
+    ("MANDELBOT_SITEMAPS", ["/a.xml", 7], "or paths such as"),
+    ("MANDELBOT_SITEMAPS", [], "or paths such as"),
+    ("MANDELBOT_SITEMAPS", {"/a.xml": 1}, "or paths such as"),
+    ("MANDELBOT_SITEMAPS", '["/a.xml"', "or paths such as"),
     ("MANDELBOT_SITEMAP_SINCE", "yesterday", "a date as 2026-11-20"),
     ("MANDELBOT_SITEMAP_SINCE", 7, "'last_run'"),
     ('MANDELBOT_LIMITS["sitemap_bytes"]', 0, "a whole number, 1 or more"),
@@ -677,3 +685,21 @@ def test_a_limit_of_no_time_for_robots_txt_is_an_error():
     """No file would ever come in time."""
     with pytest.raises(SettingsError, match="a number of seconds above 0"):
         config(MANDELBOT_LIMITS={"robots_timeout": 0})
+
+
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        (["/sitemap.xml", "/a.xml"], ("/sitemap.xml", "/a.xml")),
+        (("/sitemap.xml", "/sitemap.xml"), ("/sitemap.xml",)),
+        ("/sitemap.xml, /a.xml?b", ("/sitemap.xml", "/a.xml?b")),
+        ('["/sitemap.xml"]', ("/sitemap.xml",)),
+        ("follow", ()),
+        ("signal", ()),
+    ],
+)
+def test_paths_of_sitemaps_are_a_list_or_as_the_command_line_has_it(value, paths):
+    """A list means "follow"."""
+    read = config(MANDELBOT_SITEMAPS=value)
+    assert read.named_sitemaps == paths
+    assert read.follows_sitemaps == (bool(paths) or value == "follow")

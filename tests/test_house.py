@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from support.package_source import PACKAGE, PACKAGES, TREES
+from support.package_source import PACKAGE, PACKAGES, TEXTS, TREES
 from tables import each_row
 
 LINES_WITH_PRIVATE_ATTRIBUTES = 36
@@ -172,10 +172,58 @@ def test_a_file_is_replaced_as_a_whole_by_one_function():
 def test_only_the_tally_counts():
     """A number that others change, too, is wrong for whoever adds to one of them."""
     by_hand = re.compile(r"\btally\.\w+ [-+]?= ")
+    found = [where for where, text in TEXTS.items() if by_hand.search(text)]
+    assert found == []
+
+
+_QUESTION = re.compile(r"_?(is|has|are|may|can|was|needs|takes|will)_")
+_CHANGES = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "move_to_end", "pop"}
+    | {"popitem", "remove", "setdefault", "update"}
+)
+
+
+def owner_of(node: ast.expr) -> str | None:
+    """Return the variable of which something is an attribute or an item."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def written_by(node: ast.AST) -> list[ast.expr]:
+    """Return what a statement writes, or the container that a call changes."""
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        return [one for target in node.targets for one in ast.walk(target)]
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        return [*ast.walk(node.target)]
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return []
+    return [node.func.value] if node.func.attr in _CHANGES else []
+
+
+def acts(question: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function changes an attribute of one of its arguments."""
+    arguments = {one.arg for one in question.args.args}
+    return any(
+        isinstance(one, (ast.Attribute, ast.Subscript)) and owner_of(one) in arguments
+        for node in ast.walk(question)
+        for one in written_by(node)
+    )
+
+
+def test_a_question_changes_nothing():
+    """Whoever asks twice must not change the crawl: what acts has a verb."""
+    functions = [
+        (f"{package.name}/{where}", one)
+        for package in PACKAGES
+        for where, nodes in package.nodes.items()
+        for one in nodes
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    assert len(functions) > 3_000
     found = [
-        where
-        for where in TREES
-        if where != "politeness/tally.py"
-        and by_hand.search((PACKAGE / where).read_text(encoding="utf-8"))
+        f"{where}: {one.name}"
+        for where, one in functions
+        if _QUESTION.match(one.name) and acts(one)
     ]
     assert found == []

@@ -14,9 +14,8 @@ from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
 
-    from scrapy_mandelbot.job.opened_job import JobContents
-    from scrapy_mandelbot.job.repair import Repair
-    from scrapy_mandelbot.job.site_budgets import StoredBudget
+    from scrapy_mandelbot.job.opened_job import JobContents, Repair
+    from scrapy_mandelbot.job.site_handover import StoredBudget
     from scrapy_mandelbot.store.contract import CachedRobots
 
 _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
@@ -109,13 +108,18 @@ def job_report(
 def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
     pauses = {}
     until_of = {}
-    for site, left in job.left.items():
-        for one in left:
+    for site, known in job.known.items():
+        for one in known.pauses:
             if one.section:
                 until_of[site, one.section] = one.until
             else:
                 pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
     pauses |= job.pauses
+    budgets = {
+        site: known.budget
+        for site, known in job.known.items()
+        if known.budget is not None
+    }
 
     def later(seconds: float | None) -> str | None:
         if seconds and seconds > now:
@@ -126,7 +130,7 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
         pause = pauses.get(site, _NO_PAUSE)
         until = later(pause.until)
         is_given_up = pause.failed_probes >= tries and until is None
-        budget = job.budgets.get(site)
+        budget = budgets.get(site)
         state = "given up" if is_given_up else "paused" if until else "waiting"
         return {
             "site": site,
@@ -151,7 +155,7 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
 
     # sites of which nothing waits, and which are worth a line all the same
     paused = (site for site in pauses if later(pauses[site].until))
-    counts = {**dict.fromkeys([*paused, *job.budgets], 0), **job.requests}
+    counts = {**dict.fromkeys([*paused, *budgets], 0), **job.requests}
     in_flight = job.in_flight.total()
     return {
         "waiting": job.requests.total() - in_flight,

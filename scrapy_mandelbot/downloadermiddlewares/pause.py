@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers.failures import failure_of, has_begun, was_new_connection
+from mandelbot.answers.failures import (
+    failure_of,
+    has_begun,
+    is_of_library,
+    was_new_connection,
+)
 from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
@@ -22,13 +27,14 @@ from mandelbot.answers.meaning import (
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
-from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.downloadermiddlewares.retry import RetryMiddleware, get_retry_request
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.only_proxy import OnlyProxy
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.tally import End
@@ -89,6 +95,7 @@ class PauseMiddleware:
         if self._is_read:
             self._successes = frozenset()
             self._refusals.load()
+        self._only_proxy = OnlyProxy(crawler)
         self._is_subscribed = False
         if engine.has_delays(crawler):
             self._subscribe_to_responses()
@@ -236,6 +243,10 @@ class PauseMiddleware:
         meta = request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
+        if "proxy" in meta:
+            self._only_proxy.note(meta["proxy"])
+        else:
+            self._only_proxy.is_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
         is_news = flight.meaning is None and "cached" not in response.flags
@@ -277,7 +288,7 @@ class PauseMiddleware:
             flight.is_refused_alone = True  # it has no tries of its own
         if flight.is_refused_alone and not is_left:
             return self._hand_refusal_on(flight, response)
-        if request.method not in SAFE_METHODS and not may_repeat(
+        if request.method not in SAFE_METHODS and not decide_on_repeat(
             self.crawler, flight, response.status
         ):
             return self._hand_refusal_on(flight, response)
@@ -319,7 +330,8 @@ class PauseMiddleware:
         sent_back = self._sent_back(flight, exception)
         if sent_back is None and not is_of_the_package(request):
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
-        return sent_back or self._limits.second_request(request, exception)
+        again = sent_back or self._limits.second_request(request, exception)
+        return again or retry_as_lost(self.crawler, request, exception)
 
     def _sent_back(self, flight: Flight[Site], exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""
@@ -340,7 +352,7 @@ class PauseMiddleware:
             if (
                 flight.is_refused_alone
                 or ASKS_AGAIN in request.meta
-                or not may_repeat(self.crawler, flight, exception)
+                or not decide_on_repeat(self.crawler, flight, exception)
             ):
                 throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
@@ -357,7 +369,8 @@ class PauseMiddleware:
         """
         pauses = self._throttle.pauses
         site = flight.site
-        if flight.request.meta.get("proxy"):
+        by_proxy = bool(flight.request.meta.get("proxy"))
+        if by_proxy and not self._only_proxy.is_way_of(flight.request):
             return False  # the project's components retry by another proxy
         reason = f"{failure.value} for {flight.request}"
         if not failure.is_outage:
@@ -372,8 +385,9 @@ class PauseMiddleware:
         if is_cut_off or (failure.is_certain and site.has_answered):
             pauses.refused(flight, reason)
             return True
-        is_safe = flight.request.method in SAFE_METHODS
-        is_connection = is_safe and was_new_connection(exception)
+        is_connection = False  # a proxy's are of all sites
+        if not by_proxy and flight.request.method in SAFE_METHODS:
+            is_connection = was_new_connection(exception)
         return pauses.failed(flight, reason, is_connection=is_connection)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
@@ -450,12 +464,38 @@ def may_retry(crawler: Crawler, request: Request) -> bool:
     return times > 0
 
 
-def may_repeat(
+def retry_as_lost(
+    crawler: Crawler, request: Request, exception: Exception
+) -> Request | None:
+    """Retry a request that failed by a network error of a library, such as h2's.
+
+    Scrapy's handler for HTTP/2 passes these on, and RETRY_EXCEPTIONS does not name
+    them. Where the project sets RETRY_EXCEPTIONS, it says what is retried.
+    """
+    if not is_of_library(exception) or is_of_the_package(request):
+        return None
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is None or request.meta.get("dont_retry"):
+        return None
+    is_set = (crawler.settings.getpriority("RETRY_EXCEPTIONS") or 0) > 0
+    if is_set or isinstance(exception, retry.exceptions_to_retry):
+        return None
+    spider: Any = crawler.spider
+    return get_retry_request(
+        request,
+        spider=spider,
+        reason=f"{failure_of(exception).value} ({exception!r})",
+        max_retry_times=request.meta.get("max_retry_times", retry.max_retry_times),
+        priority_adjust=request.meta.get("priority_adjust", retry.priority_adjust),
+    )
+
+
+def decide_on_repeat(
     crawler: Crawler, flight: Flight[Site], refusal: int | Exception
 ) -> bool:
-    """Return whether to send a refused request again.
+    """Decide whether to send a refused request again.
 
-    An unsafe one only if Scrapy would.
+    An unsafe one only if Scrapy would: else it is refused alone.
     """
     request: Request = flight.request
     if request.method in SAFE_METHODS:
@@ -517,7 +557,7 @@ def note_quota(crawl: Crawl, flight: Flight[Site], response: Response) -> None:
     if not wait:
         return
     if not left:
-        emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
+        emit = crawl.events.emit if site.note_once("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
     site.pacer.note_quota(flight, left, wait, now)
     if not left and "slow quota" not in site.reported:
@@ -537,7 +577,7 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     waiting = crawl.throttle.in_flight.waiting(site)
     windows = max(1, ceil(waiting / quota.most))
     length = windows * wait
-    if length <= _SLOW or not site.is_news("slow quota"):
+    if length <= _SLOW or not site.note_once("slow quota"):
         return
     crawl.events.emit(
         events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
@@ -550,7 +590,7 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
 
 def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
     """Report a ``Retry-After`` that cannot be read, once per site."""
-    if site.is_news("retry-after"):
+    if site.note_once("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 

@@ -189,7 +189,7 @@ class RobotsTxtMiddleware:
             flight.meaning = NOTHING
             raise rules.error_anew()
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
-            if site.is_news("no such host"):
+            if site.note_once("no such host"):
                 reason = outcome.reason
                 self._crawl.events.emit(
                     events.ROBOTS_NO_SUCH_HOST, site=site.name, reason=reason
@@ -242,7 +242,7 @@ class RobotsTxtMiddleware:
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(url, agent)
         file = robots_url(site.name)
-        if verdict.is_too_costly and site.is_news("costly"):
+        if verdict.is_too_costly and site.note_once("costly"):
             emit(events.ROBOTS_COSTLY, site=site.name)
         emit(
             events.FORBIDDEN,
@@ -254,7 +254,7 @@ class RobotsTxtMiddleware:
         if (
             verdict.rule is not None
             and verdict.rule.path in _EVERY_PAGE
-            and site.is_news("forbidden")
+            and site.note_once("forbidden")
             and not rp.robots.decider(agent).values("allow")
         ):
             emit(events.FORBIDDEN_ALL, site=site.name, file=file, verdict=verdict)

@@ -328,6 +328,11 @@ SITEMAPS_DISCOVERED = Event(
     signal=signals.sitemaps_discovered,
     signal_values=("site", "urls"),
 )
+SITEMAPS_UNCITED = Event(
+    "The robots.txt of %(site)s cites no sitemap: only links lead to its pages"
+    " (MANDELBOT_SITEMAPS = ['/sitemap.xml'] reads that path of such sites)",
+    stats=("mandelbot/sitemaps/uncited",),
+)
 SITEMAPS_LEFT_TO_SPIDER = Event(
     "Sitemaps are left to the spider, which is a SitemapSpider"
 )

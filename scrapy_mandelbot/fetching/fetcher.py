@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from http import HTTPStatus
 from itertools import islice
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+    from scrapy_mandelbot.fetching.http_cache import HttpCache
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import CachedRobots, Store
@@ -45,12 +47,15 @@ MOST_CITED = 5_000
 _MOST_NOT_ASCII = 100
 
 
-def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, ...]:
+def cited_sitemaps(
+    robots: RobotsTxt, site: str, named: tuple[str, ...] = (), *, inside: bool
+) -> tuple[str, ...]:
     """Return the absolute, unique, valid URLs of a site's Sitemap lines.
 
-    `inside`: a public site may cite URLs on this machine or in its network.
+    `named`: paths that stand in for them, where the site has none. `inside`: a public
+    site may cite URLs on this machine or in its network.
     """
-    written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
+    written = dict.fromkeys(islice(robots.sitemaps or named, MOST_CITED))
     if not written:
         return ()
     from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- few files
@@ -65,6 +70,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
 
 
 _ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
+_MOST_UNCITED = 5  # sites without sitemaps that the log names
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
@@ -99,6 +105,8 @@ class SiteRules:
     """A ``Retry-After`` of the response that cannot be read, as received."""
     cites_inside: bool = field(default=False, init=False)
     """Whether a public site may cite sitemaps on this machine or in its network."""
+    named_sitemaps: tuple[str, ...] = field(default=(), init=False)
+    """Paths of the project's settings that count where the site cites none."""
     cached_at: float | None = field(default=None, init=False)
     """When the stored file was fetched or last confirmed; None: not read from the
     store.
@@ -122,7 +130,9 @@ class SiteRules:
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute URLs of cited sitemaps that the crawl may request."""
-        return cited_sitemaps(self.robots, self.site, inside=self.cites_inside)
+        return cited_sitemaps(
+            self.robots, self.site, self.named_sitemaps, inside=self.cites_inside
+        )
 
 
 class RobotsFetcher:
@@ -157,6 +167,7 @@ class RobotsFetcher:
         """Limits the downloads of robots.txt."""
         self._events = events
         self._agents = Agents(crawler, config)
+        self._uncited = 0  # sites without sitemaps
         self.announced: Recent[bool] = Recent(_KNOWN_LIMIT)
         """Sites whose rules have become known in this run; of more than fit, the last
         ones.
@@ -171,6 +182,13 @@ class RobotsFetcher:
         """Of hosts that never answered and are tried again, the last failures."""
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
         """Returns whether the requests of a dead host stay in the job."""
+        self._http_cache: HttpCache | None = None
+        if crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            from scrapy_mandelbot.fetching.http_cache import (  # noqa: PLC0415 -- few
+                HttpCache,
+            )
+
+            self._http_cache = HttpCache(crawler)
 
     def known(self, site: str) -> SiteRules | None:
         """Return rules from memory or the store, or None if they must be fetched."""
@@ -240,11 +258,22 @@ class RobotsFetcher:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
             )
-        if not is_new or self._config.sitemaps == "off" or not rules.robots.sitemaps:
+        if not is_new or self._config.sitemaps == "off":
             return
-        urls = rules.sitemaps
-        if urls:
-            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+        if rules.robots.sitemaps or rules.named_sitemaps:
+            urls = rules.sitemaps
+            if urls:
+                emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+        elif self._config.follows_sitemaps:
+            self._report_uncited(site)
+
+    def _report_uncited(self, site: str) -> None:
+        """Say of the first few sites that there is nothing to follow."""
+        self._uncited += 1
+        report = self._events.emit
+        if self._uncited > _MOST_UNCITED:
+            report = self._events.count
+        report(events.SITEMAPS_UNCITED, site=site)
 
     def _report_new(self, site: str, request: Request, rules: SiteRules) -> None:
         """Report the age of a stored copy, comments, and a misspelt line."""
@@ -321,6 +350,7 @@ class RobotsFetcher:
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
         rules = SiteRules(site, outcome, robots, decides, until)
         rules.cites_inside = config.private_hosts
+        rules.named_sitemaps = config.named_sitemaps
         rules.is_large = len(body) > LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
@@ -343,6 +373,12 @@ class RobotsFetcher:
         *,
         has_answered: bool,
     ) -> SiteRules:
+        if copy is None and self._http_cache is not None:
+            copy = self._from_http_cache(self._http_cache, site)
+            rules = self.known(site)
+            if rules is not None:
+                await self.announce(site, request, rules)
+                return rules
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
@@ -360,6 +396,16 @@ class RobotsFetcher:
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
+
+    def _from_http_cache(self, cache: HttpCache, site: str) -> CachedRobots | None:
+        """Store the file that the HTTP cache has: a site's first copy."""
+        config = self._config
+        copy = cache.get(
+            robots_url(site), self._now(), config.fresh_for, config.robots_max_bytes
+        )
+        if copy is not None:
+            self._store.put_copy(site, copy)
+        return copy
 
     def is_in_last_wait(self, site: str) -> bool:
         """Return whether one try is left of those for a host that never answered."""
@@ -421,7 +467,7 @@ class RobotsFetcher:
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            at = self._config.pause_policy.until(refusal, trouble.times)
             trouble.refetch_at = at
             if not trouble.is_reported:
                 trouble.is_reported = True
@@ -451,7 +497,16 @@ class RobotsFetcher:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         if self._is_private or not fetched.has_credentials:
             self._store.put_copy(site, copy)
+            self._put_into_http_cache(fetched)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
+
+    def _put_into_http_cache(self, fetched: FetchedFile) -> None:
+        """Keep a file as stock Scrapy does: a crawl offline finds nothing else."""
+        response = fetched.response
+        if self._http_cache is None or response is None:
+            return
+        if response.status == HTTPStatus.OK and not fetched.cut:
+            self._http_cache.put(fetched.url, response)
 
 
 def _are_for_all(rules: SiteRules) -> bool:

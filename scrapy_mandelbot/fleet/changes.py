@@ -44,6 +44,7 @@ class Reply(NamedTuple):
     # in how many seconds a site is due that has no owner; None: none is
     next_due: float | None
     waiting: int  # how many sites have no owner, and requests that wait
+    workers: int = 0  # those that are alive, this one included
     aside: tuple[tuple[str, str, bytes], ...] = ()
     """Requests that are set aside as workers have died with them: lines, why, and
     bodies.
@@ -61,7 +62,7 @@ def read_answer(said: list[Any]) -> Reply:
     if said[0] == b"lost":
         return _LOST._replace(last=int(said[1]), born=int(said[2]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
-    run, outcome, next_due, waiting, aside = said[8:]
+    run, outcome, next_due, waiting, aside, workers = said[8:]
     return Reply(
         is_lost=False,
         is_again=status == b"again",
@@ -76,6 +77,7 @@ def read_answer(said: list[Any]) -> Reply:
         outcome=outcome.decode(),
         next_due=None if int(next_due) < 0 else int(next_due) / 1000,
         waiting=waiting,
+        workers=workers,
         aside=tuple(
             (one.line, why.decode(), one.body)
             for site, why, member in zip(*[iter(aside)] * 3, strict=True)

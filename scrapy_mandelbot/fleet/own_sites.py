@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.site_states import (
-    CHANGES,
-    EMPTY_HANDOVER,
+from scrapy_mandelbot.job.site_handover import (
     SiteHandover,
-    budget_in,
     handover_of,
     is_calm,
     read_handover,
+    rest_of,
 )
+from scrapy_mandelbot.job.site_states import CHANGES
 from scrapy_mandelbot.politeness.budget import Spent
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+    from scrapy_mandelbot.store.contract import CachedRobots
 
 # seconds; a site that is paused for longer is given back, with its pause
 HELD_WHILE_PAUSED = 10.0
@@ -60,11 +60,7 @@ class OwnSites:
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
-            for pause in read_handover(state, self.server_time):
-                self._crawl.throttle.peers.take_over(
-                    name, pause, source="left by another worker", is_newest=True
-                )
-            self._take_budget(name, state)
+            self._take_over(name, read_handover(state, self.server_time))
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.load(line)
@@ -114,11 +110,11 @@ class OwnSites:
             site = self._crawl.sites.get(name)
             if site is not None:
                 least = engine.slot_delay(self._crawler, site.slots)
-                left = self._handover_of(site, now, least)
+                left = self._handover_of(site, now)
+                rest = rest_of(site, now, least)
                 # of a budget alone, what is settled is on the server
-                must_wait = left.milliseconds != EMPTY_HANDOVER.milliseconds
-                if must_wait or read_handover(left.state):
-                    known.append((name, *left))
+                if rest != "0" or left.pauses:
+                    known.append((name, left.written(self.server_time), rest))
                 self._storage.given_back(*self._queue.leave(site))
                 self._forget(site)
         return known
@@ -155,7 +151,12 @@ class OwnSites:
         )
 
     def _give_back(self, site: Site, now: float) -> None:
-        self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
+        least = engine.slot_delay(self._crawler, site.slots)
+        if self._is_done(site.name):
+            self._say_what_is_left(site, now, least)
+        else:  # its next owner may be on a machine without the copy
+            copy = self._crawl.store.get_copy(site.name)
+            self._say_what_is_left(site, now, least, copy)
         self._storage.given_back(*self._queue.leave(site))
         self._job.give_back(site.name)
         self._forget(site)
@@ -168,20 +169,34 @@ class OwnSites:
         if self._crawl.throttle.budgets is not None:
             self._crawl.throttle.budgets.forget(site.name)
 
-    def _say_what_is_left(self, site: Site, now: float, least: float = 0.0) -> None:
-        self._job.rest(site.name, *self._handover_of(site, now, least))
+    def _say_what_is_left(
+        self,
+        site: Site,
+        now: float,
+        least: float = 0.0,
+        copy: CachedRobots | None = None,
+    ) -> None:
+        known = self._handover_of(site, now)._replace(robots=copy)
+        state = known.written(self.server_time)
+        self._job.rest(site.name, state, rest_of(site, now, least))
 
-    def _handover_of(self, site: Site, now: float, least: float) -> SiteHandover:
-        unsettled = self._storage.unacked
-        return handover_of(site, now, self.server_time, least, unsettled)
+    def _handover_of(self, site: Site, now: float) -> SiteHandover:
+        return handover_of(site, now, self._storage.unacked)
 
-    def _take_budget(self, name: str, state: bytes) -> None:
-        """Continue with what previous owners of a site have used up of its budget."""
+    def _take_over(self, name: str, known: SiteHandover) -> None:
+        """Continue with what previous owners of a site have found out."""
+        if known.robots is not None:
+            own = self._crawl.store.get_copy(name)
+            if own is None or own.fetched_at < known.robots.fetched_at:
+                self._crawl.store.put_copy(name, known.robots)
+        for pause in known.pauses:
+            self._crawl.throttle.peers.take_over(
+                name, pause, source="left by another worker", is_newest=True
+            )
         budgets = self._crawl.throttle.budgets
-        if budgets is None:
-            return
-        stored = budget_in(state)
-        budgets.restore(name, Spent() if stored is None else stored.spent)
+        if budgets is not None:
+            spent = Spent() if known.budget is None else known.budget.spent
+            budgets.restore(name, spent)
 
 
 def _is_paused_for_long(site: Site, now: float) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from scrapy_mandelbot.fleet import redis_script
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.settings.redis_url import shown_address, tls_options
 
@@ -46,6 +46,12 @@ ALL_KINDS = {*KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 _PATIENCE = 2.0  # seconds for which an answer of the server is waited for
 
 
+def read_script(which: str) -> str:
+    """Return a script of the folder ``lua``, behind what all of them share."""
+    folder = files(__package__) / "lua"
+    return "\n".join((folder / f"{one}.lua").read_text() for one in ("common", which))
+
+
 class RedisConnection:
     """Scripts and commands for one job on one server; a StorageError where it fails."""
 
@@ -71,10 +77,7 @@ class RedisConnection:
         That is some 700 bytes, and most of what a worker sends if it says little.
         """
         if which not in self._scripts:
-            text = redis_script.read_script(
-                "scrapy_mandelbot.fleet", "common", which
-            ).text
-            self._scripts[which] = self._redis.register_script(text)
+            self._scripts[which] = self._redis.register_script(read_script(which))
         keys = [self.key, *self._keys] if all_keys else [self.key]
         try:
             with self.commands():

@@ -69,7 +69,7 @@ class RedisJobView:
                 if until / 1000 >= now
             }
 
-    def left(self) -> dict[str, bytes]:
+    def known(self) -> dict[str, bytes]:
         with self._connection.commands() as redis:
             return {
                 name(site): bytes(state) for site, state in self._rows(redis, "states")

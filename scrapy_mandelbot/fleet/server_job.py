@@ -19,17 +19,18 @@ from scrapy_mandelbot.job.opened_job import (
     StoredOutline,
 )
 from scrapy_mandelbot.job.outline import outline
-from scrapy_mandelbot.job.site_states import budget_in, read_handover, site_of_line
+from scrapy_mandelbot.job.site_handover import read_handover
+from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.redis_view import RedisJobView
-    from scrapy_mandelbot.job.repair import Repair
+    from scrapy_mandelbot.job.opened_job import OpenedJob, Repair
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
 
-def open_job_at(place: str) -> JobFolder | ServerJob:
+def open_job_at(place: str) -> OpenedJob:
     """Open a job by its folder, or by ``URL#NAME`` if it is on a server.
 
     StorageError: there is none. ImportError: the server's package is not installed.
@@ -38,7 +39,7 @@ def open_job_at(place: str) -> JobFolder | ServerJob:
 
 
 class ServerJob:
-    """A job on a server; it has the calls of :class:`JobFolder`."""
+    """An :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` on a server."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")
@@ -113,17 +114,12 @@ class ServerJob:
         view = self._read()
         lengths = view.lengths()
         workers = view.workers()
-        left = view.left()
+        known = view.known()
         return JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
-            {site: read_handover(state) for site, state in left.items()},
+            {site: read_handover(state) for site, state in known.items()},
             sum((Counter(why) for why in view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
-            budgets={
-                site: stored
-                for site, state in left.items()
-                if (stored := budget_in(state)) is not None
-            },
         )

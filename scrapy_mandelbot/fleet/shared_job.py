@@ -273,9 +273,11 @@ class SharedJob:
                 for name, state in new.items()
                 if key(name) not in given_back
             }
-        for name in new:
+        for name, state in new.items():
             self.sites[name] = HeldSite(name, now)
             self.sites[name].asked = FIRST
+            # what this worker takes over is for its own next owner to drop
+            self.sites[name].said = state, "0"
         claiming = (one for one in self._claiming if one in self.sites)
         counts = dict.fromkeys(chain(new, claiming), 0)
         done = {entry[2] for entry in self._outbox.unsent("done")}

@@ -47,7 +47,7 @@ class SharedStorage(JobStorage):
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add any other."""
         if request in self.unacked or request not in self._lost:
-            self._is_back(request)
+            self._note_return(request)
             self._push(name, request)
 
     def _push(self, name: str, request: Request) -> None:
@@ -63,20 +63,20 @@ class SharedStorage(JobStorage):
             self.push(name, request)
             return
         if request in self.unacked:
-            self._is_back(request)
+            self._note_return(request)
         super().put_at_hand(name, request)
 
     def leave_to_next_run(self, name: str, request: Request) -> bool:
         number = self.unacked[request].number
         super().leave_to_next_run(name, request)
-        self._is_back(request)
+        self._note_return(request)
         if number is not None:
             self._job.leave_to_next_run(number)
         return False
 
     def put_back(self, name: str, requests: list[Request]) -> None:
         for request in requests:
-            self._is_back(request)
+            self._note_return(request)
         super().put_back(name, requests)
 
     def pop(self, name: str) -> Request | None:
@@ -90,7 +90,7 @@ class SharedStorage(JobStorage):
     def acknowledged(self, request: Request) -> bool:
         is_acknowledged = super().acknowledged(request)
         if is_acknowledged:
-            self._is_back(request)
+            self._note_return(request)
         return is_acknowledged
 
     def drop(self, request: Request) -> None:
@@ -174,7 +174,7 @@ class SharedStorage(JobStorage):
         elif is_in_memory:
             self.homeless.setdefault(site, set()).add(name)
 
-    def _is_back(self, request: Request) -> None:
+    def _note_return(self, request: Request) -> None:
         site = self._away.discard(request)
         if site is not None:
             self.touched[site] = None

@@ -283,14 +283,15 @@ class JobWorker(RunningJob):
             return ""
         return "close" if self._crawl.config.closes_when_paused else "wait"
 
-    def _has_come(self, answer: object) -> bool:
+    def _receive(self, answer: object) -> bool:
+        """Note that a call has ended; return whether it has an answer to act on."""
         self._is_asking = False
         if isinstance(answer, StorageError) and not self._is_closed:
             self._went_wrong(answer)
         return not (self._is_closed or isinstance(answer, StorageError))
 
     def _answered(self, answer: Reply) -> None:
-        if not self._has_come(answer):
+        if not self._receive(answer):
             return
         if answer.is_lost:
             self._join_again(answer)
@@ -317,6 +318,7 @@ class JobWorker(RunningJob):
             self._cookies.take()
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
+        self.workers = answer.workers
         arrived = job.take_answer(answer)
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:
@@ -383,7 +385,7 @@ class JobWorker(RunningJob):
         self._stop()
 
     def _joined_again(self, joined: JoinReply) -> None:
-        if not self._has_come(joined):
+        if not self._receive(joined):
             return
         if joined.born != self.job.born:
             self._forsake()

@@ -28,7 +28,6 @@ from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.job.saves import Saves
-from scrapy_mandelbot.job.site_budgets import StoredBudgets
 from scrapy_mandelbot.job.site_states import (
     StoredSites,
     section_of_line,
@@ -178,10 +177,7 @@ class Job(RunningJob):
     def resume(self, load: Callable[[str], None]) -> None:
         """Restore what is stored beside requests; `load` adds a line to the queue."""
         self._load_line = load
-        self.sites.restore(self.storage)
-        budgets = self._crawl.throttle.budgets
-        if budgets is not None:
-            StoredBudgets(self, budgets, self.storage.unacked).restore()
+        self.sites.restore(self.storage, self.storage.unacked)
         self.cookie_watch = watch_cookies(self._crawler)
         if self.cookie_watch is not None:
             self._cookies = JobCookies(self, self.cookie_watch)
@@ -197,7 +193,7 @@ class Job(RunningJob):
         try:
             number = self.storage.number_of(request)
             if parent is self.own_start:
-                is_new = not self._has_start(request, number)
+                is_new = not self._meet_start(request, number)
             else:
                 is_new = not parent.gave_before(number, self.store.children_left)
         except StorageError as error:
@@ -226,8 +222,8 @@ class Job(RunningJob):
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
 
-    def _has_start(self, request: Request, fingerprint: int) -> bool:
-        """Return whether the job still has this request from a previous start().
+    def _meet_start(self, request: Request, fingerprint: int) -> bool:
+        """Meet a request of start(); return whether a previous one left it in the job.
 
         One that had been sent at a death is sent at once: others of its kind wait until
         all else is done, but pages may depend on this one, as on a login.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LAST_CHARACTER = "\U0010ffff"
 APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
 
-FORMAT = 1
+FORMAT = 2
 """The number of the form of a job in a file, which counts each change of it."""
 _SCHEMA = f"""
     PRAGMA application_id = {APPLICATION};

@@ -15,14 +15,19 @@ from scrapy_mandelbot.job import (
     deliveries,
     job_file,
     repair,
-    site_budgets,
     site_states,
 )
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
-from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
+from scrapy_mandelbot.job.opened_job import (
+    JobContents,
+    NewRequest,
+    Repair,
+    StoredOutline,
+)
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.outline import outline
+from scrapy_mandelbot.job.site_handover import read_handover
 from scrapy_mandelbot.store import open_to_look
 
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
@@ -30,7 +35,7 @@ _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 
 class JobFolder:
-    """A job in a folder. Calls raise StorageError where they fail."""
+    """An :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` in a folder."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
@@ -73,10 +78,14 @@ class JobFolder:
             found = [site for site in store.get_pauses() if wanted in {"", site}]
             for site in found:
                 store.put_pause(site, None)
-            for name in job.states.with_prefix(site_states.IN_JOB + wanted):
+            for name, state in job.states.with_prefix(
+                site_states.IN_JOB + wanted
+            ).items():
                 site = name.removeprefix(site_states.IN_JOB)
-                if wanted in {"", site}:
-                    job.states.put(name, None)
+                known = read_handover(state)
+                if wanted in {"", site} and known.pauses:
+                    left = known._replace(pauses=()).written()
+                    job.states.put(name, left or None)
                     found.append(site)
             back = deliveries.bring_back(
                 job,
@@ -90,7 +99,7 @@ class JobFolder:
     def forget(self) -> None:
         raise StorageError("delete its folder")
 
-    def repair(self) -> repair.Repair | None:
+    def repair(self) -> Repair | None:
         return repair.repair(self._folder)
 
     def add(self, batches: Iterable[list[NewRequest]]) -> int:
@@ -124,7 +133,6 @@ class JobFolder:
                 database, _NUMBERED, json.dumps(list(why))
             )
             states = job_file.read_states(database, site_states.IN_JOB)
-            budgets = job_file.read_states(database, site_budgets.IN_JOB)
         with closing(open_to_look(self._folder / STORE_FILE)) as store:
             pauses = store.get_pauses()
             turns = store.get_turns(time.time())
@@ -132,31 +140,20 @@ class JobFolder:
         for name, count in (lines - in_flight).items():
             if section := site_states.section_of_line(name):
                 sections[site_states.site_of_line(name)][section] += count
-        left = {
-            name.removeprefix(site_states.IN_JOB): site_states.read_handover(state)
+        known = {
+            name.removeprefix(site_states.IN_JOB): read_handover(state)
             for name, state in states.items()
         }
         return JobContents(
             _by_site(lines),
             _by_site(in_flight),
-            left,
+            known,
             Counter(why.values()),
             self._is_running,
             sections,
             pauses,
             turns,
-            budgets=_read_budgets(budgets),
         )
-
-
-def _read_budgets(
-    values: Mapping[str, bytes],
-) -> dict[str, site_budgets.StoredBudget]:
-    read = {
-        name.removeprefix(site_budgets.IN_JOB): site_budgets.read_budget(value)
-        for name, value in values.items()
-    }
-    return {site: stored for site, stored in read.items() if stored is not None}
 
 
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:

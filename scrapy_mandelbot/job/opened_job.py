@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from scrapy_mandelbot.job.job_store import Place
-    from scrapy_mandelbot.job.site_budgets import StoredBudget
-    from scrapy_mandelbot.politeness.pause_policy import LeftPause
+    from scrapy_mandelbot.job.site_handover import SiteHandover
     from scrapy_mandelbot.store.contract import StoredPause
 
 
@@ -43,8 +43,8 @@ class JobContents(NamedTuple):
     """Without those set aside for good."""
     in_flight: Counter[str]
     """How many of them were in flight at the last commit."""
-    left: Mapping[str, list[LeftPause]]
-    """By site, pauses of it and of its sections that had not ended."""
+    known: Mapping[str, SiteHandover]
+    """By site, what its next owner gets: pauses that had not ended, and its budget."""
     given_up: Mapping[str, int]
     """Those set aside for good, by the reason."""
     is_running: bool
@@ -56,8 +56,6 @@ class JobContents(NamedTuple):
     """When a site's crawl delay ends."""
     workers: Mapping[int, tuple[float, int]] = {}
     """The seconds left of a worker's lease, and how many sites it has."""
-    budgets: Mapping[str, StoredBudget] = {}
-    """What sites have used up, and whether that is all that the last run allowed."""
 
     def without_complete(self) -> JobContents:
         """Return the contents without the sites of which nothing waits."""
@@ -66,7 +64,50 @@ class JobContents(NamedTuple):
             return {site: found[site] for site in found if self.requests[site]}
 
         return self._replace(
-            left=unfinished(self.left),
-            pauses=unfinished(self.pauses),
-            budgets=unfinished(self.budgets),
+            known=unfinished(self.known), pauses=unfinished(self.pauses)
         )
+
+
+class Repair(NamedTuple):
+    """What was read of a damaged file."""
+
+    aside: Path
+    """The damaged file."""
+    requests: int
+    fingerprints: int
+    lost: int | None
+    """Requests that are lost, at least; None: nobody knows."""
+
+
+class OpenedJob(Protocol):
+    """A job in a folder or on a server. Calls raise StorageError where they fail."""
+
+    name: str
+    """Its folder, or its address without credentials."""
+
+    def contents(self) -> JobContents:
+        """Return what is in it."""
+
+    def outlines(self) -> Iterator[StoredOutline]:
+        """Iterate over all its requests, those set aside too."""
+
+    def reports(self) -> tuple[list[bytes], int]:
+        """Return what workers of its last run have left, and how many are gone."""
+
+    def add(self, batches: Iterable[list[NewRequest]]) -> int:
+        """Add requests that it has not seen, or has lost; return how many."""
+
+    def requeue(self, wanted: str) -> list[str]:
+        """End pauses, and restore what is set aside; return the sites.
+
+        `wanted`: a site, the name of an exception of a callback; empty: all.
+        """
+
+    def repair(self) -> Repair | None:
+        """Replace a damaged file by what can be read of it; None: it is whole."""
+
+    def forget(self) -> None:
+        """Delete it."""
+
+    def close(self) -> None:
+        """Let go of the server."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.job.job_store import JobStore
-    from scrapy_mandelbot.job.running_job import RunningJob
 
     Seconds = Callable[[], float]
 
@@ -24,6 +24,21 @@ _LATER = 1.0  # seconds, where nothing was acknowledged
 _TRY_AGAIN = 10.0  # seconds
 
 
+class SavedJob(Protocol):
+    """What the saves of a job tell it."""
+
+    clock: Clock
+
+    def failed(self, error: StorageError) -> None:
+        """The job cannot be read."""
+
+    def give_up(self, error: Exception) -> None:
+        """Too much is unsaved."""
+
+    def not_saved(self, error: Exception | None) -> None:
+        """A save failed; None: it is saved again."""
+
+
 class Saves:
     """Decides when a job is saved, and what happens while that fails.
 
@@ -35,7 +50,7 @@ class Saves:
 
     def __init__(
         self,
-        job: RunningJob,
+        job: SavedJob,
         store: JobStore,
         save: Callable[[], Exception | None],
         soon: float = 0.0,

@@ -1,108 +1,22 @@
-"""The state of a site for its next owner: another worker, or a later run.
-
-What outlasts a change of owner continues: a pause, its failed probes, suspended
-sections, the turn of a crawl delay, what is used up of a budget. A recovery starts over
-with a probe. A state that cannot be read delays a site no longer than its owner has
-said to Redis.
-"""
+"""What a job in a file stores of its sites for the next run."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Container, Iterable, Mapping
-from itertools import islice
-from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.job import site_budgets
-from scrapy_mandelbot.job.site_budgets import StoredBudget
+from scrapy_mandelbot.job.site_handover import (
+    SiteHandover,
+    StoredBudget,
+    pauses_of,
+    read_handover,
+)
 from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.scheduling.round_robin import PAST_PAUSES, QueueParts
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, StoredJob
-    from scrapy_mandelbot.politeness.site_state import Site
-
-ENDLESS = "inf"  # of a site that is given up: no worker gets it before the next run
-_BUDGET = b"\n"  # before a budget, behind the pauses; requeue.lua knows it
-_MOST = 50  # pauses of a site, which chooses the paths of its sections
-
-
-class SiteHandover(NamedTuple):
-    """The state of a site for its next owner."""
-
-    state: bytes
-    milliseconds: str  # from now on, until it may be requested; or ``ENDLESS``
-
-
-EMPTY_HANDOVER = SiteHandover(b"", "0")
-
-
-def is_calm(site: Site) -> bool:
-    """Return whether the next owner of a site can continue all that is in progress."""
-    if site.is_plain:
-        return True
-    return site.scout is None and next(site.left(), None) is None
-
-
-def handover_of(
-    site: Site,
-    now: float,
-    server_time: float,
-    least: float,
-    unsettled: Container[Any] = (),
-) -> SiteHandover:
-    """Return a site's state for its next owner, which waits at least `least` seconds.
-
-    `server_time`: seconds by which the server's clock is ahead. `unsettled`: the
-    requests that the next owner would send anew.
-    """
-    budget = b""
-    if site.budget is not None:
-        spent = site.budget.settled(now, unsettled)
-        stored = StoredBudget(spent, site.budget.is_reached)
-        budget = _BUDGET + site_budgets.written(stored)
-    if site.is_plain and not least:
-        return SiteHandover(budget, "0")
-    rest = max(least, site.pacer.due_after(now) - now, site.pause_due(now) - now, 0.0)
-    if site.takes_no_more():
-        rest = inf
-    elif not isfinite(rest):  # probed just now
-        rest = least
-    return SiteHandover(
-        written(pauses_of(site), server_time) + budget,
-        ENDLESS if rest == inf else f"{rest * 1000:.0f}",
-    )
-
-
-def pauses_of(site: Site) -> list[LeftPause]:
-    return list(islice(site.left(), _MOST))
-
-
-def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
-    moved = [pause._replace(until=pause.until + server_time) for pause in pauses]
-    return json.dumps(moved).encode() if moved else b""
-
-
-def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
-    """Return the pauses of a site; none where they cannot be read."""
-    pauses = state.partition(_BUDGET)[0]
-    try:
-        return [
-            LeftPause(
-                float(until) - server_time, str(reason), int(failed), "".join(section)
-            )
-            for until, reason, failed, *section in json.loads(pauses or b"[]")
-        ]
-    except (ValueError, TypeError, OverflowError):
-        return []
-
-
-def budget_in(state: bytes) -> StoredBudget | None:
-    """Return what is used up of the budget of a site; None: it has none."""
-    return site_budgets.read_budget(state.partition(_BUDGET)[2])
 
 
 def site_of_line(name: str) -> str:
@@ -138,9 +52,10 @@ CHANGES = {
 
 
 class StoredSites:
-    """Stores the state of sites that change.
+    """Stores what is known of sites that change, with each commit of a job.
 
-    `save_soon` commits at the end of the turn.
+    What is used up of budgets is part of the commit that settles a page: a run that
+    dies counts no page twice. `save_soon` commits at the end of the turn.
     """
 
     def __init__(
@@ -150,15 +65,22 @@ class StoredSites:
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
+        # of previous runs, where this one has no budgets: they stay as they are
+        self._former_budgets: dict[str, StoredBudget] = {}
+        self._unsettled: Container[Any] = ()
         crawl.events.subscribe(self._site_changed, *CHANGES)
         job.before_commits(self._store)
 
-    def restore(self, lines: Iterable[str]) -> None:
-        """Restore the states that the previous run stored.
+    def restore(self, lines: Iterable[str], unsettled: Container[Any] = ()) -> None:
+        """Restore what the previous run stored.
 
         `lines`: names of the lines in which requests wait. Of other sites only pauses
-        that are not over are restored: nothing would end the rest.
+        that are not over are restored: nothing would end the rest. `unsettled`: the
+        requests that the job has not settled, as of now.
         """
+        self._unsettled = unsettled
+        if self._crawl.throttle.budgets is not None:
+            self._crawl.throttle.budgets.takes_account = True
         now = self._crawl.now()
         waiting = set(map(site_of_line, lines))
         written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
@@ -166,17 +88,25 @@ class StoredSites:
         set_back = max(0.0, written_at - now)
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
-            pauses = [
-                one
-                for one in read_handover(state, set_back)
-                if site in waiting or one.until > now
-            ]
+            known = read_handover(state, set_back)
+            pauses = [one for one in known.pauses if site in waiting or one.until > now]
             for pause in pauses:
                 self._crawl.throttle.peers.take_over(
                     site, pause, source="left by the previous run"
                 )
+            self._restore_budget(site, known.budget)
             if not pauses:
-                self._job.put(name, None)
+                left = SiteHandover(budget=known.budget).written()
+                if left != state:
+                    self._job.put(name, left or None)
+
+    def _restore_budget(self, site: str, stored: StoredBudget | None) -> None:
+        if stored is None:
+            return
+        if self._crawl.throttle.budgets is None:
+            self._former_budgets[site] = stored
+        else:
+            self._crawl.throttle.budgets.restore(site, stored.spent)
 
     def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._changed.add(values["site"])
@@ -185,10 +115,19 @@ class StoredSites:
     def _store(self) -> None:
         if self._changed:
             self._job.put(_WRITTEN_AT, str(self._crawl.now()).encode())
-        for name in self._changed:
+        changed = self._changed
+        self._changed = set()
+        if self._crawl.throttle.budgets is not None:
+            changed |= self._crawl.throttle.budgets.take_changes()
+        for name in changed:
             site = self._crawl.sites.get(name)
-            self._job.put(
-                IN_JOB + name,
-                None if site is None else written(pauses_of(site)) or None,
-            )
-        self._changed.clear()
+            pauses = () if site is None else pauses_of(site)
+            known = SiteHandover(pauses, self._budget_of(name))
+            self._job.put(IN_JOB + name, known.written() or None)
+
+    def _budget_of(self, name: str) -> StoredBudget | None:
+        budgets = self._crawl.throttle.budgets
+        if budgets is None:
+            return self._former_budgets.get(name)
+        settled = budgets.take_settled(name, self._unsettled)
+        return None if settled is None else StoredBudget(*settled)

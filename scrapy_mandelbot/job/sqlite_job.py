@@ -198,12 +198,6 @@ class SqliteJob:
     def see(self, fingerprint: int) -> None:
         self._seen.add(fingerprint)
 
-    def see_all(self, fingerprints: list[int]) -> None:
-        with AS_OURS, transaction(self.database):
-            rows = zip(sorted(fingerprints))
-            self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
-        self._seen.has_older = True
-
     def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
         """Yield the fingerprints of a previous run's children in order, with counts."""
         if parent > self.last_of_former_run or parent in self._pending.parents_gone:

@@ -117,7 +117,7 @@ class ConcurrencyLimit:
         """
         self._note_answers(answers)
         self.bound = self._serves()
-        return self.is_news(most)
+        return self.note_found(most)
 
     def _note_answers(self, answers: int) -> None:
         if not self.is_beginning:
@@ -135,8 +135,8 @@ class ConcurrencyLimit:
 
     # What is known.
 
-    def is_news(self, most: int) -> bool:
-        """Return whether this limit was not reported before; now it is."""
+    def note_found(self, most: int) -> bool:
+        """Note that this limit is reported; return whether it is news."""
         if self.is_guess:
             return False
         found = 0

@@ -17,7 +17,9 @@ that is refused, a name that does not resolve.) The law:
 5. The check fails, too: an outage, a pause as after a 503. Where a share *s* of the
    answers fails by chance, it takes *k* checks in a row, until s^k <= 0.05. The tries
    that pages spent since the last good answer are given back, up to six of a page, but
-   not those of the page that failed first: it may be why, and dies alone.
+   not those of the page that failed first: it may be why, and dies alone. If no page
+   can be checked, as none was well yet, a request has to fail that was sent after the
+   first failure was known.
 6. What fails while the site is paused goes back to the queue, uncounted.
 7. *Connections*: a connection that is lost beside others may be one above the number
    that the site accepts. Then the page goes back uncounted, and the site gets fewer
@@ -80,6 +82,7 @@ class Failures:
     __slots__ = (
         "_are_of_site",
         "_checks",
+        "_doubted_since",
         "_failed_at",
         "_good",
         "_good_at",
@@ -102,6 +105,7 @@ class Failures:
         self._pages_failed = 0  # failures that were the pages'
         self._failed_at = -inf  # the last one, in seconds
         self._needed = _IN_DOUBT  # pages in doubt, before the next check
+        self._doubted_since = 0  # when the first doubt came, in ticks
         self._checks = 0  # that failed, since the last good answer
         self._are_of_site = False  # the doubts are settled: it is out
 
@@ -117,6 +121,13 @@ class Failures:
             return 0
         return page.times
 
+    def spent(self, fingerprint: bytes) -> int:
+        """Return the tries that its failures in doubt have cost this page."""
+        page = self.pages.get(fingerprint)
+        if page is None:
+            return 0
+        return page.spent
+
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting them."""
         return self._failed_at < now - _FORGOTTEN_AFTER
@@ -127,18 +138,32 @@ class Failures:
         are_new = [page.first_sent > self._good_at for page in self.doubted.values()]
         return sum(are_new) >= self._needed
 
+    @property
+    def go_on(self) -> bool:
+        """Whether something fails that was sent after the first doubt came."""
+        since = self._doubted_since
+        return any(page.last_sent > since for page in self.doubted.values())
+
     # What happens.
 
-    def failed(self, fingerprint: bytes, tick: int, now: float) -> FailedPage:
-        """Note that a page failed that was sent then. Returns what is known of it."""
+    def failed(
+        self, fingerprint: bytes, sent: int, ticks: int, now: float
+    ) -> FailedPage:
+        """Note that a page failed. Returns what is known of it.
+
+        `sent` and `ticks` are when its request was sent, and now, in ticks; `now` is in
+        seconds.
+        """
         self._failed_at = now
+        if not self.doubted:
+            self._doubted_since = ticks
         page = self.pages.get(fingerprint)
         if page is None:
-            page = self._add(fingerprint, tick)
+            page = self._add(fingerprint, sent)
         if page.first_sent == _FORGIVEN:
-            page.first_sent = tick
+            page.first_sent = sent
         page.times += 1
-        page.last_sent = tick
+        page.last_sent = sent
         self.doubted[fingerprint] = page
         return page
 

@@ -323,7 +323,7 @@ class Faults:
                 one.is_alone = self._is_alone(one)
                 step = one.times - 2 if one.is_alone else 0
                 policy = self._policy.of_a_part
-                one.may_go_at = refusal.now + policy.pause(step, refusal)
+                one.may_go_at = policy.until(refusal, step)
             if not one.is_alone:
                 self._refused += 1
         flight.is_refused_alone = False

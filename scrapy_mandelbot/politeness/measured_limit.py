@@ -226,7 +226,7 @@ class MeasuredLimit(ConcurrencyLimit):
         self.look_at = 0
         if self.phase is Phase.ALL and not self.is_beginning:
             self.look_at = maxsize
-        return self.is_news(allowed)
+        return self.note_found(allowed)
 
     # The proof.
 
@@ -397,13 +397,13 @@ class MeasuredLimit(ConcurrencyLimit):
 
     # What is known.
 
-    def is_news(self, most: int) -> bool:
-        """Return whether this limit was not reported before; now it is."""
+    def note_found(self, most: int) -> bool:
+        """Note that this limit is reported; return whether it is news."""
         if self.phase in {Phase.TOGETHER, Phase.MORE}:
             return False
         if self.phase is Phase.FEWER and self.found(most) is None:
             return False
-        return super().is_news(most)
+        return super().note_found(most)
 
     # Refusals.
 

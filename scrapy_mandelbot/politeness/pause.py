@@ -1,16 +1,16 @@
 """The pause of a site, or of a part of it: a circuit breaker.
 
 Theory of operation. Everything that changes the state of a pause is here. It has one of
-five states. Facts come in by methods: a request was let pass, answered, refused or
+six states. Facts come in by methods: a request was let pass, answered, refused or
 released without an answer; the operator, another crawl or the previous run said
 something. A method works out *which* fact of the table that is (a refused probe is the
 last one, or is not), does its arithmetic, and hands the fact to ``_take``: the only
 place that writes the state. It returns the effect, which the caller reports. A fact
 without a row changes nothing.
 
-A pause that is given up may have *final attempts* left, which are a count and no state
-of their own: each is a probe, a second after the last one, and one good answer resumes
-the site. Nothing is sent any more when the count is 0.
+Before a site that has served is given up, *final attempts* are made: each is a probe, a
+second after the last one, and one good answer resumes the site. Nothing is sent any
+more once it is given up.
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of
 the site, which resumes at some later time. How it resumes is ours: one request, the
@@ -42,11 +42,8 @@ _STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
-# seconds of it with additional probes, and between two of them
-_OUTAGE = 300.0
-_MOST_APART = 15.0
+_OUTAGE = 300.0  # seconds of it with additional probes
 _LAST_TRIES = 50  # final attempts of a pause that is given up, none answered well
-_APART = 1.0  # seconds between two of them
 
 
 class PauseState(Enum):
@@ -56,8 +53,8 @@ class PauseState(Enum):
     PAUSED = "paused"
     PROBING = "probing"
     RECOVERING = "recovering"
+    LAST_ATTEMPTS = "making final attempts"
     GIVEN_UP = "given up"
-    """Final attempts may be left."""
 
 
 class PauseEffect(Enum):
@@ -69,7 +66,7 @@ class PauseEffect(Enum):
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
     LAST_ATTEMPTS = "makes final attempts"
-    """It is given up, but what was not refused twice is sent once more."""
+    """What was not refused twice is sent once more before it is given up."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
@@ -106,23 +103,27 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
     (_S.PAUSED, Fact.SENT): (_S.PROBING, None),
     (_S.PROBING, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
     (_S.PROBING, Fact.PROBE_REFUSED): (_S.PAUSED, _E.PROLONGED),
-    (_S.PROBING, Fact.PROBES_USED_UP): (_S.GIVEN_UP, _E.LAST_ATTEMPTS),
+    (_S.PROBING, Fact.PROBES_USED_UP): (_S.LAST_ATTEMPTS, _E.LAST_ATTEMPTS),
     (_S.PROBING, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
     (_S.PROBING, Fact.PROBE_LOST): (_S.PAUSED, None),
     (_S.RECOVERING, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
     (_S.RECOVERING, Fact.RECOVERED): (_S.OPEN, _E.RECOVERED),
-    # Of final attempts; without any left, none of these facts comes.
-    (_S.GIVEN_UP, Fact.ASKS_FOR_LONGER): (_S.GIVEN_UP, _E.PROLONGED),
-    (_S.GIVEN_UP, Fact.SENT): (_S.GIVEN_UP, None),
-    (_S.GIVEN_UP, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
-    (_S.GIVEN_UP, Fact.PROBE_REFUSED): (_S.GIVEN_UP, None),
-    (_S.GIVEN_UP, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
-    (_S.GIVEN_UP, Fact.PROBE_LOST): (_S.GIVEN_UP, None),
-    **{(any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP) for any_ in _S},
+    (_S.LAST_ATTEMPTS, Fact.ASKS_FOR_LONGER): (_S.LAST_ATTEMPTS, _E.PROLONGED),
+    (_S.LAST_ATTEMPTS, Fact.SENT): (_S.LAST_ATTEMPTS, None),
+    (_S.LAST_ATTEMPTS, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
+    (_S.LAST_ATTEMPTS, Fact.PROBE_REFUSED): (_S.LAST_ATTEMPTS, None),
+    (_S.LAST_ATTEMPTS, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
+    (_S.LAST_ATTEMPTS, Fact.PROBE_LOST): (_S.LAST_ATTEMPTS, None),
+    **{
+        (any_other, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP)
+        for any_other in _S
+        if any_other is not _S.GIVEN_UP
+    },
 }
 """By state and fact: the next state, and the effect. ``docs/pauses.rst`` shows it."""
 _KEEPS_PROBE = frozenset({Fact.SENT, Fact.ASKS_FOR_LONGER})
 _PASSABLE = frozenset({PauseState.OPEN, PauseState.RECOVERING})
+_WAITING = frozenset({PauseState.PAUSED, PauseState.LAST_ATTEMPTS})
 
 
 class Pause:
@@ -133,6 +134,7 @@ class Pause:
 
     __slots__ = (
         "_is_outage",
+        "_is_stated",
         "_own_until",
         "backoff",
         "final_attempts",
@@ -167,13 +169,14 @@ class Pause:
         """When the probe may be sent, where the site is paused."""
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
+        self._is_stated = True  # by any refusal of this pause
         self.reason = ""
         self.late_probes = 0
         """How many requests running were the probe, and took too long."""
         self.probe: Flight[Any] | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
-        """How many are left, where it is given up."""
+        """How many are left, where they are made."""
         self.opened_at = -inf
         """When a probe was answered well last: what was sent before is no news."""
         self.rate_control: RateControl | None = None
@@ -196,8 +199,8 @@ class Pause:
             details = f", {tries}: {self.reason}"
         elif self.state is PauseState.RECOVERING:
             details = f", {self.rate_control!r}"
-        elif self.final_attempts:
-            left = f"{self.final_attempts} final attempts left"
+        elif self.state is PauseState.LAST_ATTEMPTS:
+            left = f"{self.final_attempts} left"
             details = f" after {tries}, {left}: {self.reason}"
         else:
             details = f" after {tries}: {self.reason}"
@@ -226,7 +229,12 @@ class Pause:
     @property
     def is_given_up(self) -> bool:
         """Whether nothing is asked again in this run."""
-        return self.state is PauseState.GIVEN_UP and not self.final_attempts
+        return self.state is PauseState.GIVEN_UP
+
+    @property
+    def makes_final_attempts(self) -> bool:
+        """Whether what was not refused twice is sent once more."""
+        return self.state is PauseState.LAST_ATTEMPTS
 
     @property
     def share(self) -> float:
@@ -244,7 +252,7 @@ class Pause:
         """Whether the request that goes next is the probe."""
         if self.state is PauseState.PAUSED:
             return True
-        return self.final_attempts > 0 and self.probe is None
+        return self.state is PauseState.LAST_ATTEMPTS and self.probe is None
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent; ``inf``: no time is known."""
@@ -270,11 +278,18 @@ class Pause:
 
         By chance, it may be sooner.
         """
-        left = self.policy.tries - self.failed_probes - 1
+        left = self._tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
         return until + self.policy.in_all(self.backoff.step + 1, left) * (
             1 + self.policy.JITTER
         )
+
+    @property
+    def _tries(self) -> int:
+        """Failed probes after which it is given up."""
+        if self._is_stated:
+            return self.policy.tries
+        return min(self.policy.tries, self.policy.unstated_tries)
 
     def _take(self, fact: Fact) -> PauseEffect | None:
         """Change the state as the table says, and return the effect.
@@ -305,7 +320,6 @@ class Pause:
             self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
-            self.final_attempts = 0
             effect = self._take(Fact.PROBE_ANSWERED)
             if rates is not None:
                 is_short = not self.backoff.is_recalled
@@ -351,7 +365,7 @@ class Pause:
             self.rate_control.refused(flight.sent_at, refusal.now)
         if not is_probe:
             return self.trip(refusal)
-        if self.final_attempts:
+        if self.state is PauseState.LAST_ATTEMPTS:
             return self._fail_finally(refusal)
         return self._fail(refusal, has_served=has_served)
 
@@ -374,14 +388,15 @@ class Pause:
             if self.rate_control is None and self.policy.recovers:
                 self.rate_control = RateControl()
             self.since = refusal.now
+            self._is_stated = refusal.is_stated
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
             return self._take(Fact.REFUSED)
         if refusal.retry_after is None:
             return None
-        if self.state is not PauseState.PAUSED and not self.final_attempts:
+        if self.state not in _WAITING:
             return None  # it has no end
         before = self.until
-        until = refusal.now + self.policy.pause(0, refusal)
+        until = self.policy.until(refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
         if until - before >= _NEWS:
@@ -401,11 +416,9 @@ class Pause:
 
     def give_up(self, reason: str) -> bool:
         """Send nothing more; return whether that is news."""
-        if self.is_given_up:
+        if self._take(Fact.GIVE_UP) is None:
             return False
         self.reason = reason
-        self.final_attempts = 0
-        self._take(Fact.GIVE_UP)
         return True
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -429,11 +442,10 @@ class Pause:
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
         self.late_probes = 0
-        if seconds is None or refusal.retry_after is not None:
-            seconds = self.policy.pause(self.backoff.step, refusal)
-        if refusal.retry_after is None and self.rate_control is not None:
-            seconds = max(seconds, self.rate_control.least_pause)
-        self._own_until = refusal.now + seconds
+        least = 0.0 if self.rate_control is None else self.rate_control.least_pause
+        self._own_until = self.policy.until(
+            refusal, self.backoff.step, own=seconds, least=least
+        )
         self._probe_sooner(refusal)
 
     def _probe_sooner(self, refusal: Refusal) -> None:
@@ -443,8 +455,8 @@ class Pause:
         """
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
-            apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)
-            self.until = min(self.until, refusal.now + apart)
+            sooner = self.policy.until(refusal, is_outage=True)
+            self.until = min(self.until, sooner)
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
@@ -452,12 +464,13 @@ class Pause:
             self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
             self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
-        if self.failed_probes + 1 < self.policy.tries:
-            if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
-                self._probe_sooner(refusal)
-            else:
-                self.backoff.lengthen(self.rate_control)
-                self._stay_away(refusal)
+        self._is_stated = self._is_stated or refusal.is_stated
+        if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+            self._probe_sooner(refusal)  # this one was additional
+            return self._take(Fact.PROBE_REFUSED)
+        if self.failed_probes + 1 < self._tries:
+            self.backoff.lengthen(self.rate_control)
+            self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
         self._count_failure(refusal)
         if not (self.policy.asks_once and has_served):
@@ -482,8 +495,8 @@ class Pause:
         self.reason = refusal.reason
 
     def _wait_for_next_attempt(self, refusal: Refusal) -> None:
-        named = min(refusal.retry_after or 0.0, self.policy.retry_after_longest)
-        self.until = max(self.until, refusal.now + max(_APART, named))
+        next_at = self.policy.until(refusal, is_attempt=True)
+        self.until = max(self.until, next_at)
 
 
 Pause.NONE = Pause(PausePolicy())

@@ -104,6 +104,8 @@ class Backoff:
 
 
 _GROWTH = 3.0  # of the pause, for each failed probe
+_ATTEMPTS_APART = 1.0  # seconds between two final attempts
+_PROBES_APART = 15.0  # seconds between two additional probes of an outage
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
 # between probes of what refuses robots, and how many fail
 _HOUR = 3_600.0
@@ -129,6 +131,8 @@ class Refusal(NamedTuple):
     """Whether it is a 503 that names no time."""
     is_counted: bool = True
     """False: no site answers, and this one is not to blame."""
+    is_stated: bool = True
+    """False: a failure that states nothing, an error of the server without a time."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,8 @@ class PausePolicy:
     """No pause that a server asks for is longer."""
     tries: int = 9
     """Failed probes after which the site is given up: 6,880 s in all."""
+    unstated_tries: int = 6
+    """The same in an outage that the site did not state: 364 s, as for a page."""
     recovers: bool = True
     """Whether the request rate grows slowly after a pause; if not, the site is open at
     once.
@@ -158,16 +164,43 @@ class PausePolicy:
     site.
     """
 
-    def pause(self, step: int, refusal: Refusal) -> float:
-        """Return the seconds to leave the site alone, after the last refusal.
+    def until(  # noqa: PLR0913 -- all that it depends on
+        self,
+        refusal: Refusal,
+        step: int = 0,
+        *,
+        own: float | None = None,
+        least: float = 0.0,
+        is_outage: bool = False,
+        is_attempt: bool = False,
+    ) -> float:
+        """Return when the next request may be sent: a pause's length is decided here.
 
-        `step`: failed probes, in a row, that made the pause longer.
+        A time that the site names counts, else our own choice.
+
+        Args:
+            refusal: The last one.
+            step: Failed probes, in a row, that made the pause longer.
+            own: Seconds of our own choice, in place of those of the step.
+            least: Our own choice is no shorter, in seconds.
+            is_outage: Whether it is an additional probe of an outage.
+            is_attempt: Whether it is a final attempt.
         """
+        shortest = _ATTEMPTS_APART if is_attempt else 0.0
         if refusal.retry_after is not None:
-            return min(refusal.retry_after, self.retry_after_longest)
-        if not step:
-            return self.first
-        return self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
+            seconds = min(refusal.retry_after, self.retry_after_longest)
+        elif is_attempt:
+            seconds = shortest
+        elif is_outage:
+            seconds = _PROBES_APART * (1 - self.JITTER * refusal.jitter)
+        elif own is not None:
+            seconds = max(own, least)
+        elif step:
+            pause = self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
+            seconds = max(pause, least)
+        else:
+            seconds = max(self.first, least)
+        return refusal.now + max(seconds, shortest)
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause of our own choice, without jitter."""
@@ -199,11 +232,11 @@ class PausePolicy:
     @cached_property
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
-        return PausePolicy(
-            _HOUR,
-            _HOUR,
-            self.retry_after_longest,
-            _HOURS,
+        return replace(
+            self,
+            first=_HOUR,
+            longest=_HOUR,
+            tries=_HOURS,
             recovers=False,
             asks_once=False,
         )

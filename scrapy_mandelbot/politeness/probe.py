@@ -50,7 +50,7 @@ def may_ask_again(site: Site) -> bool:
     Not where a limit counts it, unless a probe failed that no limit explains.
     """
     pause = site.pause
-    if pause.final_attempts or not site.well_url:
+    if pause.makes_final_attempts or not site.well_url:
         return False
     if not _is_counted(pause):
         return True

@@ -101,6 +101,7 @@ class Site:
         "slots",
         "tally",
         "ticks",
+        "was_out_before",
         "well_url",
         "well_way",
     )
@@ -144,6 +145,8 @@ class Site:
         """How many requests it gets at once; shared by all sites that refuse none."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
+        self.was_out_before = False
+        """Whether it was paused when the previous run, or worker, left it."""
         self.has_refused = False
         """Whether any request was refused lately: what it answers is looked at."""
         self._recent: deque[float] | None = None
@@ -259,15 +262,12 @@ class Site:
         Once may be a limit's doing.
         """
         pause = self.pause
-        final_attempts = pause.final_attempts
         if pause.is_given_up:
             return True
         section = self.faults.of(flight.request)
-        if section is not None and section.pause is not None:
-            if section.is_over():
-                return True
-            final_attempts = final_attempts or section.pause.final_attempts
-        return final_attempts > 0 and self.times(fingerprint) > 1
+        if section is not None and section.is_over():
+            return True
+        return self._makes_final_attempts(section) and self.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -495,7 +495,7 @@ class Site:
         self._bot_blocks = run
         path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
-            if self.well_url and run.are_many and self.is_news("403"):
+            if self.well_url and run.are_many and self.note_once("403"):
                 return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
@@ -503,12 +503,12 @@ class Site:
         return PauseEffect.REFUSES_ROBOTS
 
     def _makes_final_attempts(self, section: Section | None) -> bool:
-        """Return whether final attempts are left: of the site, or of the section."""
-        if self.pause.final_attempts:
+        """Return whether final attempts are made: of the site, or of the section."""
+        if self.pause.makes_final_attempts:
             return True
         if section is None or section.pause is None:
             return False
-        return section.pause.final_attempts > 0
+        return section.pause.makes_final_attempts
 
     def failed(
         self,
@@ -531,18 +531,26 @@ class Site:
             return False, None  # nothing is known of the site
         if is_check or self._is_a_probe(flight):
             return True, self._probe_failed(flight, fingerprint, refusal)
-        page = self._own_failures().failed(fingerprint, flight.tick, refusal.now)
+        page = self._note_failure(flight, fingerprint, refusal)
         if page.times <= MOST_FORGIVEN:
             if is_shut or flight.sent_at < self.pause.opened_at:
                 return True, None
-            if lost_at and self._is_above_ceiling(flight, page, fingerprint, lost_at):
+            if lost_at and self._note_lost_connection(
+                flight, page, fingerprint, lost_at
+            ):
                 return True, None
         page.spent += 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
 
-    def _is_above_ceiling(
+    def _note_failure(
+        self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
+    ) -> FailedPage:
+        failures = self._own_failures()
+        return failures.failed(fingerprint, flight.tick, self.ticks, refusal.now)
+
+    def _note_lost_connection(
         self, flight: Flight[Any], page: FailedPage, fingerprint: bytes, at_once: int
     ) -> bool:
         """Note a lost connection; return whether the site accepts no more at once."""
@@ -572,17 +580,16 @@ class Site:
             ):
                 return None  # it is out, or the check was one connection too many
             if self._own_failures().check_failed():
-                return self.is_out(flight, refusal)
+                return self.note_outage(flight, refusal)
             return None
-        is_final = self.pause.final_attempts > 0
-        effect = self.is_out(flight, refusal)
+        is_final = self.pause.makes_final_attempts
+        effect = self.note_outage(flight, refusal)
         if is_final:
-            failures = self._own_failures()
-            page = failures.failed(fingerprint, flight.tick, refusal.now)
+            page = self._note_failure(flight, fingerprint, refusal)
             page.times += 1  # it is not sent again
         return effect
 
-    def is_out(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
+    def note_outage(self, flight: Flight[Any], refusal: Refusal) -> PauseEffect | None:
         """Note that the site is out: a page failed that was well, or none can be asked.
 
         Returns the effect on its pause.
@@ -646,6 +653,7 @@ class Site:
             faults.restore(now, left)
         else:
             pause.restore(now, left)
+            self.was_out_before = True
         self.recheck()
 
     def hold(self, now: float, until: float) -> None:
@@ -686,8 +694,8 @@ class Site:
         self.has_refused = False
         self.recheck()
 
-    def is_news(self, what: str) -> bool:
-        """Return whether this was not reported for the site before; now it is."""
+    def note_once(self, what: str) -> bool:
+        """Note that a fact is reported; return whether it is for the first time."""
         is_news = what not in self.reported
         self.reported |= {what}
         return is_news

@@ -76,6 +76,18 @@ METRICS = (
     Metric("mandelbot.network.down", "1", "1: no site answers.", "up-down"),
     Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
     Metric(
+        "mandelbot.job.unsaved", "s", "Time since a job cannot be saved.", "up-down"
+    ),
+    Metric(
+        "mandelbot.job.set_aside",
+        "{request}",
+        "Requests that the job has set aside.",
+        "up-down",
+    ),
+    Metric(
+        "mandelbot.job.workers", "{worker}", "Workers of the job on Redis.", "up-down"
+    ),
+    Metric(
         "mandelbot.run.ended",
         "s",
         "When the last run ended, in seconds since the epoch.",
@@ -90,7 +102,14 @@ METRICS = (
     ),
     Metric("mandelbot.request.interval", "s", "Time between requests.", "histogram"),
 )
-LATEST = frozenset({"mandelbot.network.down", "mandelbot.run.ended"})
+LATEST = frozenset(
+    {
+        "mandelbot.network.down",
+        "mandelbot.run.ended",
+        "mandelbot.job.unsaved",
+        "mandelbot.job.workers",
+    }
+)
 """Metrics of which several crawls of a spider have the largest value, not the sum."""
 BUCKETS = (
     0.05,

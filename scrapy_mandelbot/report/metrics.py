@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
@@ -206,6 +207,13 @@ class CrawlMetrics(CrawlExtension):
         found = yield from measuring(self._record, self._labels, now, sites, elsewhere)
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
+        job = RunningJob.found_in(self._crawler)
+        if job is not None:
+            found["mandelbot.job.unsaved"].append(Measurement(job.unsaved_for, {}))
+            aside = stats.get_value(events.JOB_SET_ASIDE.stats[0], 0) if stats else 0
+            found["mandelbot.job.set_aside"].append(Measurement(aside, {}))
+        if job is not None and job.workers is not None:
+            found["mandelbot.job.workers"].append(Measurement(job.workers, {}))
         is_down = int(self._crawl.throttle.network.is_down(now))
         found["mandelbot.network.down"].append(Measurement(is_down, {}))
         self.measured = found

@@ -58,7 +58,7 @@ def _pause_reason(pause: Pause, now: float) -> Why | None:
         # Once the time is over, the next request from the queue is the probe.
         reason = Reason.PAUSED if pause.until > now else Reason.PROBED
         return Why(reason, pause.until)
-    if pause.final_attempts:
+    if pause.makes_final_attempts:
         return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
         return Why(Reason.PROBED, None)

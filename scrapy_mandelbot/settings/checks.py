@@ -100,7 +100,7 @@ def _robots_txt_off(project: Project) -> Iterator[Mistake]:
     vain = [
         f"{name} = {project.settings[name]!r}"
         for name, is_vain in (
-            ("MANDELBOT_SITEMAPS", config.sitemaps == "follow"),
+            ("MANDELBOT_SITEMAPS", config.follows_sitemaps),
             ("MANDELBOT_PACE", config.pace == "obey"),
             ("MANDELBOT_CRAWL_DELAYS", set(config.crawl_delays.values()) == {"obey"}),
             ("MANDELBOT_DIALECT", project.sets("MANDELBOT_DIALECT")),
@@ -125,7 +125,6 @@ def _other_parser(project: Project) -> Iterator[Mistake]:
 
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
-    stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
     path = "scrapy_mandelbot.RobotsTxtMiddleware"
     setting = "DOWNLOADER_MIDDLEWARES"
     components = project.settings.getdict(setting)
@@ -134,14 +133,22 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
     if ours not in wired:  # replaced by a subclass, or disabled: both are fine
         return
     for one in wired:
-        is_robots = isinstance(one, type) and issubclass(one, (ours, stock))
-        is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
-        if one is not ours and is_robots:
+        if one is not ours and is_for_robots(one):
             text = (
                 f"{_name(one)} and {path} are both in {setting}: each fetches"
                 " robots.txt and"
             )
             yield Mistake(f"{text} forbids requests. Set one of them to None.")
+
+
+def is_for_robots(component: Any) -> bool:
+    """Return whether a middleware, a class, is one for robots.txt."""
+    stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
+    if isinstance(component, type) and issubclass(component, stock):
+        return True
+    if _is_a(component, "scrapy_mandelbot.RobotsTxtMiddleware"):
+        return True
+    return "robotstxt" in _name(component).lower().replace("_", "")
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:

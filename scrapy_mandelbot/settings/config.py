@@ -93,7 +93,9 @@ class Config:
     retry_after_longest: float = _setting(
         'MANDELBOT_PAUSE_OPTIONS["retry_after"]', v.seconds, 86_400
     )
-    pause_tries: int = _setting('MANDELBOT_PAUSE_OPTIONS["tries"]', v.count(1), 9)
+    pause_tries: int | None = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["tries"]', v.or_none(v.count(1))
+    )
     pause_wait: float = _setting('MANDELBOT_PAUSE_OPTIONS["wait"]', v.seconds, 60)
     pause_total: float | None = _setting(
         'MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds)
@@ -143,7 +145,9 @@ class Config:
     inner_scheduler: type | None = _setting(
         "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), is_inner=True
     )
-    sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
+    sitemaps: str | tuple[str, ...] = _setting(
+        "MANDELBOT_SITEMAPS", v.sitemaps, "signal"
+    )
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
     sitemap_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800
@@ -218,10 +222,20 @@ class Config:
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
 
     @property
+    def follows_sitemaps(self) -> bool:
+        """Whether sitemaps are read and their pages crawled."""
+        return self.sitemaps not in {"off", "signal"}
+
+    @property
+    def named_sitemaps(self) -> tuple[str, ...]:
+        """The paths that are read of sites whose robots.txt cites no sitemap."""
+        return () if isinstance(self.sitemaps, str) else self.sitemaps
+
+    @property
     def outcome_policy(self) -> OutcomePolicy:
         """How settings and dialect interpret answers to /robots.txt."""
         return OutcomePolicy(
-            tries=self.pause_tries,
+            tries=self.pause_tries or PausePolicy.tries,
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
@@ -235,7 +249,8 @@ class Config:
             first=self.pause_first,
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
-            tries=self.pause_tries,
+            tries=self.pause_tries or PausePolicy.tries,
+            unstated_tries=self.pause_tries or PausePolicy.unstated_tries,
             recovers=self.recovers,
         )
 

@@ -441,6 +441,31 @@ def exit_status(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
+_SITEMAPS = (
+    " or ".join(map(repr, SITEMAP_MODES))
+    + ", or paths such as ['/sitemap.xml'], which are read where robots.txt cites none"
+)
+_PATH = re.compile(r"/(?!/)[!-\"$-~]*", re.ASCII)
+
+
+@_reader(_SITEMAPS)
+def sitemaps(value: Any) -> str | tuple[str, ...]:
+    """Return a mode, or the paths to read where robots.txt cites no sitemap."""
+    paths = value
+    if isinstance(value, str):
+        if value in SITEMAP_MODES:
+            return value
+        paths = value.split(",")
+        if value.startswith("["):
+            paths = json.loads(value)
+        paths = [path.strip() for path in paths]
+    if not isinstance(paths, (list, tuple)) or not paths:
+        raise ValueError
+    if not all(_PATH.fullmatch(path) for path in paths):
+        raise ValueError
+    return tuple(dict.fromkeys(paths))
+
+
 def or_none(
     read: Callable[[str, object], Value],
 ) -> Callable[[str, object], Value | None]:

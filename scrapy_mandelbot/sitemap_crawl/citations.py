@@ -76,6 +76,8 @@ class SitemapWarnings:
             older=reading.older,
             wanted=wanted,
         )
+        if cited.is_named and reader.kind == "unknown":
+            return  # the site never said that there is one
         for problem in reader.problems:
             self.warn(
                 events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem
@@ -121,17 +123,17 @@ class Citations:
     def is_still_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         return not cited.is_cross_host or progress.cross_host.misses < _MOST_MISSES
 
-    def has_come(
+    def arrived(
         self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool
     ) -> None:
         if cited.is_cross_host:
             misses = 0 if is_sitemap else progress.cross_host.misses + 1
             progress.cross_host.misses = misses
 
-    def may_lead_to(
+    def admit_stranger(
         self, progress: SiteProgress, cited: CitedSitemap, site: str
     ) -> bool:
-        """Return whether pages of another site may be crawled if it agrees."""
+        """Decide whether pages of another site may be crawled if it agrees."""
         if not (self._config.obey and self._config.may_send(cited.site, site)):
             return False
         if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
@@ -220,7 +222,7 @@ class CrossSubmits:
                 return
             files = self._progress[site].files
             call_later(0, self._advance, site)
-        elif self.is_unconfirmed(site) or self._may_be_requested(cited, site):
+        elif self.is_unconfirmed(site) or self._plan_request(cited, site):
             files = self._progress[site].unconfirmed
         else:
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
@@ -310,7 +312,8 @@ class CrossSubmits:
                 progress.elsewhere.discard(other)
         return waiting > _MOST_BYTES
 
-    def _may_be_requested(self, cited: CitedSitemap, site: str) -> bool:
+    def _plan_request(self, cited: CitedSitemap, site: str) -> bool:
+        """Plan to ask another site whether it agrees; return whether it is asked."""
         strangers = self._progress[cited.site].strangers
         spider = self._crawler.spider
         if site in strangers:

@@ -29,6 +29,8 @@ class CitedSitemap:
     site: str  # whose robots.txt cites it, or the index that lists it
     root: str  # the sitemap or index that this robots.txt cites
     depth: int = 0  # the number of indexes in between
+    # whether the site cites none, and the project's settings name it
+    is_named: bool = False
 
     @classmethod
     def of(cls, request: Request) -> CitedSitemap | None:

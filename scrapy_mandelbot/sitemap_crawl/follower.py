@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.job import job_dir
 
@@ -49,7 +50,7 @@ class SitemapFollower:
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
-        self._is_enabled = crawl.config.sitemaps == "follow"
+        self._is_enabled = crawl.config.follows_sitemaps
         # a previous run may have left requests
         is_resuming = job_dir(crawler.settings) is not None
         if not crawl.config.enabled or not (self._is_enabled or is_resuming):
@@ -94,6 +95,7 @@ class SitemapFollower:
         self._begin(spider, folder)
 
     def _begin(self, spider: Spider, folder: str | None) -> None:
+        self._spider = spider
         job = None
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
@@ -124,13 +126,26 @@ class SitemapFollower:
             return
         progress = self._progress[site]
         room = progress.room
-        cited = [CitedSitemap(url, site, root=url) for url in urls[:room]]
         progress.to_request.extend(
-            one for one in cited if self._citations.is_wanted(progress, one)
+            one
+            for one in self._cited(site, urls[:room])
+            if self._citations.is_wanted(progress, one)
         )
         if urls[room:]:
             self._progress.defer(site, list(urls[room:]))
         self._advance(site)
+
+    def _cited(self, site: str, urls: tuple[str, ...]) -> Iterator[CitedSitemap]:
+        """Yield the sitemaps at these URLs.
+
+        Those that only the project names are left out if the rules forbid them.
+        """
+        is_named = not self._crawl.cites_sitemaps(site)
+        for url in urls:
+            cited = CitedSitemap(url, site, root=url, is_named=is_named)
+            request = cited.request(self._spider)
+            if not is_named or not self._crawl.forbids(request):
+                yield cited
 
     def _reached_downloader(self, request: Request) -> None:
         self._limit(request)
@@ -304,7 +319,7 @@ class SitemapFollower:
                         cited, is_index=reading.reader.kind == "index"
                     )
                     progress.files.append(file)
-                    progress.has_come(cited)
+                    progress.arrived(cited)
                 if some and file is not None:
                     count += len(some)
                     file.write(some if file.is_index else self._own(cited, some))
@@ -313,7 +328,7 @@ class SitemapFollower:
         finally:
             if file is not None:
                 file.is_complete = True
-            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._note_arrived(cited, is_sitemap=reading.reader.kind != "unknown")
             self._warnings.report_read(cited, reading, count)
             self._advance(cited.site)
 
@@ -321,11 +336,11 @@ class SitemapFollower:
         request: Request = answer.request  # type: ignore[assignment,union-attr]  # both have one
         return CitedSitemap.of(request)  # type: ignore[return-value]  # it is one for a sitemap
 
-    def _has_come(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
+    def _note_arrived(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
         progress = self._progress[cited.site]
         self._progress.cannot_wait()
-        progress.has_come(cited)
-        self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
+        progress.arrived(cited)
+        self._citations.arrived(progress, cited, is_sitemap=is_sitemap)
 
     def _own(
         self, cited: CitedSitemap, entries: list[dict[str, Any]]
@@ -339,8 +354,9 @@ class SitemapFollower:
 
     def _missed(self, failure: Failure) -> None:
         cited = self._arrived(failure)
-        self._has_come(cited, is_sitemap=False)
-        self._warnings.report_failed(cited, failure.value)
+        self._note_arrived(cited, is_sitemap=False)
+        if not cited.is_named or not _is_absent(failure.value):
+            self._warnings.report_failed(cited, failure.value)
         self._advance(cited.site)
 
     def _robots_known(self, answer: Response | Failure) -> None:
@@ -350,6 +366,16 @@ class SitemapFollower:
         if self._cross_submits.decide(site):
             self._begin_crawling(site)
         self._advance(site)
+
+
+_ABSENT = frozenset({404, 410})
+
+
+def _is_absent(error: BaseException | None) -> bool:
+    """Return whether there is no such sitemap, or it may not be requested."""
+    if isinstance(error, HttpError):
+        return error.response.status in _ABSENT
+    return isinstance(error, IgnoreRequest)
 
 
 _SITES = 10_000  # sites for which a worker counts cited sitemaps
@@ -385,8 +411,7 @@ class WorkerFollower(SitemapFollower):
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
         """Request the sitemaps that a site cites, each once in the job."""
         progress = self._progress[site]
-        for url in urls:
-            cited = CitedSitemap(url, site, root=url)
+        for cited in self._cited(site, urls):
             if self._citations.is_wanted(progress, cited):
                 self._crawler.engine.crawl(cited.request(self._spider, once=True))
         self._progress.forget_oldest(_SITES)
@@ -422,7 +447,7 @@ class WorkerFollower(SitemapFollower):
                     listed += requests(progress, cited, entry)
                 yield
         finally:
-            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._note_arrived(cited, is_sitemap=reading.reader.kind != "unknown")
             self._warnings.report_read(cited, reading, wanted)
 
     def _sitemap(
@@ -439,7 +464,7 @@ class WorkerFollower(SitemapFollower):
         for request in self._selection.requests(entry):
             site = site_of_request(request)
             if site != cited.site:
-                if not self._citations.may_lead_to(progress, cited, site):
+                if not self._citations.admit_stranger(progress, cited, site):
                     self._events.count(events.PAGES_FOREIGN, pages=1)
                     continue
                 cited.cite_for(request)

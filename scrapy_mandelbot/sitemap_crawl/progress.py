@@ -121,7 +121,7 @@ class SiteProgress:
             self.cross_host.hosts.add(cited.host)
             self.cross_host.cited += not cited.depth
 
-    def has_come(self, cited: CitedSitemap) -> None:
+    def arrived(self, cited: CitedSitemap) -> None:
         """Note that the requested sitemap is being read, or has failed."""
         if self.requested == cited:
             self.requested = None

@@ -196,10 +196,11 @@ class SitemapReading:
             yield [
                 entry_data(entry, self.url)
                 for entry in entries
-                if self._is_new_enough(entry)
+                if self._take_if_new(entry)
             ]
 
-    def _is_new_enough(self, entry: SitemapEntry) -> bool:
+    def _take_if_new(self, entry: SitemapEntry) -> bool:
+        """Return whether an entry is new enough, and count one that is not."""
         modified = entry.lastmod
         since = self._selection.since
         if since is None or modified is None or modified.year < _FIRST_YEAR:

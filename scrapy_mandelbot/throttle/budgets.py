@@ -153,22 +153,27 @@ class Budgets:
         """Forget what a site has used up: another worker has it now."""
         self._all.pop(name, None)
 
-    def take_changes(self, unsettled: Container[Any]) -> dict[str, tuple[Spent, bool]]:
-        """Return what a job stores: of sites that changed, and whether it is reached.
-
-        `unsettled`: the requests that the job has not settled.
-        """
-        now = self._now()
+    def take_changes(self) -> set[str]:
+        """Return the sites whose budgets a job has not stored as they are now."""
         changed = self._changed
         self._changed = set()
-        found = {}
-        for name in changed:
-            budget = self._all.get(name)
-            if budget is not None:
-                found[name] = budget.settled(now, unsettled), budget.is_reached
-                if budget.has_unsettled:
-                    self._changed.add(name)
-        return found
+        return changed
+
+    def take_settled(
+        self, name: str, unsettled: Container[Any]
+    ) -> tuple[Spent, bool] | None:
+        """Return what a site has used up, and whether that is all; None: nothing.
+
+        `unsettled`: the requests that the job has not settled. While there are some,
+        the site is among the next changes.
+        """
+        budget = self._all.get(name)
+        if budget is None:
+            return None
+        spent = budget.settled(self._now(), unsettled)
+        if budget.has_unsettled:
+            self._changed.add(name)
+        return spent, budget.is_reached
 
     def _site_paused(self, values: Mapping[str, Any]) -> None:
         budget = self._all.get(values["site"])

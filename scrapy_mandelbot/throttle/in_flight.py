@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
@@ -33,10 +34,14 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.politeness.tally import End
 
-_CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
+_CHANGED_ON_THE_WAY = (SLOT_KEY, "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
+IN_DOUBT = "_mandelbot_in_doubt"
+"""Meta key of a job's requests that failed: a mark of the run, and the tries that they
+spent while it was in doubt whether their site was out.
+"""
 ASKS_AGAIN = "_mandelbot_asks_again"
 """Meta key of a health check: a request for a page that the site answered well before.
 """
@@ -111,8 +116,8 @@ class Unresponsive(dict["Flight[Site]", None]):
         self._places = self._most
         self._hung_at = inf
 
-    def are_enough(self) -> bool:
-        """Return whether no more are to be handed out before one has ended."""
+    def check_enough(self) -> bool:
+        """Drop those that have ended; return whether no more are to be handed out."""
         if len(self) < self._most:
             return False
         for flight in [one for one in self if one.site.has_answered]:
@@ -287,11 +292,11 @@ class InFlight:
         self.flights[request] = flight
         meta = request.meta
         slot = flight.slot
-        if "download_slot" in meta or "proxy" in meta:
+        if SLOT_KEY in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         flight.dont_filter = request.dont_filter
         if self.shared_slot is not None:
-            meta["download_slot"] = slot
+            engine.put_in_slot(request, slot)
         site = flight.site
         in_slot = self._in_slots.get(slot)
         if in_slot is None:
@@ -324,7 +329,7 @@ class InFlight:
         if not is_of_the_package(request):
             site.tally.accept()
         if self.shared_slot is not None:
-            request.meta["download_slot"] = self.slot_of(request, site)
+            engine.put_in_slot(request, self.slot_of(request, site))
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
         return flight
@@ -354,7 +359,7 @@ class InFlight:
         slot = self.shared_slot(site, flight.slot)
         self.release(flight, ends=False)
         flight.slot = slot
-        request.meta["download_slot"] = slot
+        engine.put_in_slot(request, slot)
         self.flights[request] = flight
         in_slot = self._in_slots.setdefault(slot, _InSlot(site))
         in_slot.add(flight)
@@ -388,8 +393,8 @@ class InFlight:
         for flight in list(self._in_slots.get(slot, ())):
             self.drop_if_lost(flight)
 
-    def is_full(self, slot: str) -> bool:
-        """Return whether the slot has as many requests as it may transfer at once."""
+    def check_full(self, slot: str) -> bool:
+        """Look up how many requests a slot transfers; return whether it has as many."""
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
@@ -397,8 +402,8 @@ class InFlight:
         self.limits[slot] = most  # it may have changed since
         return len(flights) >= most
 
-    def has_enough(self, site: Site, slot: str) -> bool:
-        """Return whether a site has as many requests in flight as it may have.
+    def check_limit(self, site: Site, slot: str) -> bool:
+        """Look at the limit of a site; return whether as many are in flight as it lets.
 
         A site that has answered enough of the first ones may have more from now on.
         """

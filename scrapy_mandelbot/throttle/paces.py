@@ -56,7 +56,7 @@ class Paces:
         if by_hand is not None:
             return self._follow(site, pace_by_hand(by_hand, robots, agent), until)
         lines = unreadable_lines(robots, agent)
-        if lines and site.is_news("unreadable"):
+        if lines and site.note_once("unreadable"):
             named = ", ".join(map(str, lines[:_NAMED]))
             self._emit(
                 events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines)
@@ -76,7 +76,7 @@ class Paces:
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
             return
         pace = pace_of_file(robots, agent(), _AS_WRITTEN)
-        if not pace.is_free and site.is_news("pace"):
+        if not pace.is_free and site.note_once("pace"):
             site.is_timed = True
             self._emit(
                 events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source
@@ -112,7 +112,7 @@ class Paces:
             return False
         if is_restored:
             self._emit(events.TURN_RESTORED)
-        if not pace.is_free and site.is_news("pace"):
+        if not pace.is_free and site.note_once("pace"):
             self._emit(events.PACE, where=site.name, pace=pace, source=pace.source)
             if pace.asked > pace.longest:
                 asked = pace.asked

@@ -15,7 +15,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.contract import StoredPause
-from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, IN_DOUBT
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Pauses:
         self._total = total  # seconds for which the run goes on waiting
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self._run = self._random.getrandbits(32)  # marks what requests carry
         self.health_check: HealthCheck
         """Asks sites of which several pages failed whether they are out."""
         self.shared_limits: SharedLimits | None = None
@@ -138,7 +139,7 @@ class Pauses:
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
         self._emit(event, level=level, **values)
-        if event in _GIVEN_UP and site.is_news(f"given up {pause.since}"):
+        if event in _GIVEN_UP and site.note_once(f"given up {pause.since}"):
             self._given_up(site, values["reason"])
 
     def refused(
@@ -199,7 +200,11 @@ class Pauses:
             if site.is_timed:
                 site.tally.left(now)
         refusal = Refusal(
-            now, reason, jitter=self._random.random(), is_outage=status > 0
+            now,
+            reason,
+            jitter=self._random.random(),
+            is_outage=status > 0,
+            is_stated=not status,
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
@@ -215,16 +220,33 @@ class Pauses:
             kind = str(status or "no answer")
             self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
         else:
-            _give_tries_back(flight.request, site.failures.take_owed(fingerprint))
-        if site.ceiling.is_certain and site.is_news("connections"):
+            self._give_tries_back(flight, fingerprint)
+        if site.ceiling.is_certain and site.note_once("connections"):
             self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site):
+            if self.health_check.request(site) or not site.failures.go_on:
                 return goes_back
-            effect = site.is_out(flight, refusal)
+            effect = site.note_outage(flight, refusal)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _give_tries_back(self, flight: Flight[Site], page: bytes) -> None:
+        """Give tries of RetryMiddleware back that were spent while the site was out.
+
+        Those of this run, or of one that was killed while the site was out. So requests
+        of a job carry the tries that they spent in doubt.
+        """
+        site = flight.site
+        meta = flight.request.meta
+        tries = site.failures.take_owed(page)
+        run, spent = meta.pop(IN_DOUBT, (self._run, 0))
+        if site.was_out_before and run != self._run:
+            tries += spent
+        if tries and "retry_times" in meta:
+            meta["retry_times"] = max(0, meta["retry_times"] - tries)
+        if self._keeps_given_up and site.failures.spent(page):
+            meta[IN_DOUBT] = (self._run, site.failures.spent(page))
 
     def _counted_with(self, flight: Flight[Site], now: float) -> int:
         """Return how many requests are in flight with this one that do not hang."""
@@ -368,7 +390,7 @@ class Pauses:
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
         # once of a limit, and how long what is queued takes at that
-        if site.is_news("slower"):
+        if site.note_once("slower"):
             limit, time = rates.as_text(self._in_flight.waiting(site))
             self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
@@ -377,7 +399,8 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up or section.pause.final_attempts
+        pause = section.pause
+        is_over = pause.is_given_up or pause.makes_final_attempts
         event = events.SECTION_PROLONGED
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
@@ -392,10 +415,3 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-
-def _give_tries_back(request: Request, tries: int) -> None:
-    """Give tries of RetryMiddleware back that were spent while the site was out."""
-    spent = request.meta.get("retry_times", 0)
-    if tries and spent:
-        request.meta["retry_times"] = max(0, spent - tries)

@@ -122,7 +122,7 @@ class Throttle:
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
             self.shared_limits = self._share_limits(config.together)
-        events_.subscribe(self._has_answered, events.ROBOTS_READ)
+        events_.subscribe(self._note_answer, events.ROBOTS_READ)
 
     def _limit_found(self, site: Site, most: int) -> None:
         """Report how many requests a site bears at once, where that has changed."""
@@ -353,7 +353,7 @@ class Throttle:
 
     # Called by the middlewares when a request has ended.
 
-    def _has_answered(self, values: Mapping[str, Any]) -> None:
+    def _note_answer(self, values: Mapping[str, Any]) -> None:
         """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
@@ -413,7 +413,7 @@ class Throttle:
     def leave_to_next_run(self, flight: Flight[Site], reason: str) -> Request:
         """Send a request back to the queue, where it waits for the next run."""
         site = flight.site
-        if site.is_news("page given up"):
+        if site.note_once("page given up"):
             request = flight.request
             self._emit(
                 events.PAGE_GIVEN_UP, site=site.name, request=request, reason=reason

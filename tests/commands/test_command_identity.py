@@ -1,6 +1,4 @@
-"""``scrapy robots identity``: a key, its directory and the page, made and checked by a
-person.
-"""
+"""``scrapy robots identity``: a key, and its directory."""
 
 from __future__ import annotations
 

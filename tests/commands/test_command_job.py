@@ -65,9 +65,9 @@ def test_waiting_requests_are_listed_by_site(robots, folder):
 def with_budgets(folder):
     """Let the sites of the job have budgets: one reached, one not, one complete."""
     job = SqliteJob(folder / "job.sqlite")
-    job.states.put("budget/https://a.example", b"[1000, 52000, 61.5, true]")
-    job.states.put("budget/https://b.example", b"[3, 70, 1.0, false]")
-    job.states.put("budget/https://c.example", b"[12, 700, 5.0, false]")
+    job.states.put("site/https://a.example", b"\n[1000, 52000, 61.5, true]")
+    job.states.put("site/https://b.example", b"\n[3, 70, 1.0, false]")
+    job.states.put("site/https://c.example", b"\n[12, 700, 5.0, false]")
     job.states.put("budget/https://d.example", b"no JSON")
     job.commit()
     job.close()
@@ -237,7 +237,7 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     worker = Worker(redis_server.url, name="shops")
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
-    job.states.put("budget/https://a.example", b"[3, 70, 1.0, false]")
+    job.states.put("site/https://a.example", b"\n[3, 70, 1.0, false]")
     job.see(7)
     job.commit()
     job.close()

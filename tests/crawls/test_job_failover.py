@@ -66,7 +66,7 @@ async def test_two_workers_bear_that_a_replica_takes_over_that_was_behind(
     shops = [shop(webs, f"127.0.0.{number}") for number in range(1, 4)]
     settings = {
         "MANDELBOT_JOB": servers.url,
-        "MANDELBOT_STORE": servers.url,
+        "MANDELBOT_STORE": "memory",
         "CONCURRENT_REQUESTS": 2,
         "DOWNLOAD_DELAY": 0.02,
         "ROBOTSTXT_OBEY": False,

@@ -95,6 +95,23 @@ async def test_an_application_that_is_restarted_behind_a_proxy_loses_nothing(web
 
 
 @ensureDeferred
+async def test_an_outage_that_nobody_stated_is_waited_for_six_minutes(webs):
+    """A broken deploy says 500 to all, for good. Then all fail, and no sooner."""
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(path)
+        return Answer(status=500) if began else None
+
+    web, urls = failing(webs, fails)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) + len(result.failures) == 60
+    assert 364 <= result.seconds < 500
+    assert sum(hit.status == 500 for hit in web.hits) < 100
+
+
+@ensureDeferred
 async def test_a_page_that_takes_its_site_down_is_given_up_alone(webs):
     """Each time it is asked for, all pages fail for two seconds."""
     down = [-10.0]
@@ -240,3 +257,105 @@ async def test_pages_that_break_off_are_answered_by_their_site(webs):
     assert len(result.items) == 52
     assert len(result.failures) == 8
     assert "mandelbot/pause/asked_again" not in result.stats
+
+
+class OnceSpider(ListSpider):
+    """Asks for each of its URLs once, also over two runs."""
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, errback=self.failed)
+
+
+@ensureDeferred
+async def test_the_next_run_gives_the_tries_of_an_outage_back(webs, tmp_path):
+    """The previous run was left in the middle of it. Each page fails once more then."""
+    runs = [1]
+    failed = set()
+    again = set()
+
+    def fails(path):
+        if runs == [1] and (failed or number_of(path) == 30):
+            failed.add(path)
+            return Answer(status=502)
+        if path in failed and path not in again:
+            again.add(path)
+            return Answer(status=502)
+        return None
+
+    _, urls = failing(webs, fails)
+    settings = {**QUICK, "JOBDIR": str(tmp_path / "job")}
+    close = settings | {"MANDELBOT_PAUSE_IDLE": "close"}
+    one = await crawl(OnceSpider, close, start_urls=urls)
+    assert one.stats["finish_reason"] == "sites_paused"
+    runs.append(2)
+    wait = settings | {"MANDELBOT_PAUSE_IDLE": "wait"}
+    two = await crawl(OnceSpider, wait, start_urls=urls)
+    assert len(one.failures) + len(two.failures) <= 1, "it may be why"
+    assert len(one.items) + len(two.items) >= 59
+
+
+@ensureDeferred
+async def test_pages_that_hang_before_any_was_well_keep_no_other_waiting(webs):
+    """The site has answered with its robots.txt only. No page can be asked again, and
+    those that are sent next are well.
+    """
+
+    def fails(path):
+        return Answer(delay=30) if number_of(path) < 8 else None
+
+    _, urls = failing(webs, fails)
+    more = {"DOWNLOAD_TIMEOUT": 2}
+    stock = await crawl(ListSpider, STOCK | more, start_urls=urls)
+    ours = await crawl(ListSpider, QUICK | more, start_urls=urls)
+    assert len(ours.items) == len(stock.items) == 52
+    assert len(ours.failures) == 8
+    assert ours.seconds < stock.seconds + 2
+    assert "mandelbot/pause/count" not in ours.stats
+
+
+@ensureDeferred
+async def test_a_site_that_hangs_before_any_page_was_well_is_waited_for(webs):
+    """What is sent next hangs, too."""
+
+    def fails(_path):
+        return Answer(delay=30) if TIME.elapsed() < began + 8 else None
+
+    _, urls = failing(webs, fails)
+    began = TIME.elapsed()
+    result = await crawl(ListSpider, QUICK | {"DOWNLOAD_TIMEOUT": 2}, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"RETRY_ENABLED": False},
+        {"RETRY_HTTP_CODES": [503]},
+        {"status": 521},
+    ],
+    ids=str,
+)
+@ensureDeferred
+async def test_an_outage_pauses_where_nothing_is_retried(webs, more):
+    """What was sent before the pause fails, as stock Scrapy does not retry it; no page
+    more.
+    """
+    status = more.get("status", 502)
+    began = []
+
+    def fails(path):
+        if number_of(path) >= 20:
+            began.append(TIME.elapsed())
+        if began and TIME.elapsed() < began[0] + 4:
+            return Answer(status=status)
+        return None
+
+    _, urls = failing(webs, fails)
+    settings = {key: value for key, value in more.items() if key.isupper()}
+    result = await crawl(ListSpider, QUICK | settings, start_urls=urls)
+    assert len(result.items) + len(result.failures) == 60
+    assert len(result.failures) <= 16, "two rounds of eight"
+    assert result.stats["mandelbot/pause/count"] == 1

@@ -11,7 +11,7 @@ from itertools import chain, cycle, pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
-from webs import Answer, Closed, html
+from webs import Answer, Closed, html, later
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
@@ -253,3 +253,65 @@ async def test_the_verdict_names_the_proxy_that_failed(webs):
     (line,) = result.logged("FAILED: Finished")
     assert f"through the proxy {urls['page']}" in line
     assert "unreachable" not in "".join(result.messages)
+
+
+class Failover:
+    """A downloader middleware that takes another proxy when one fails."""
+
+    def __init__(self, proxies) -> None:
+        self._proxies = list(proxies)
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler.settings["PROXIES"])
+
+    def process_request(self, request):
+        request.meta["proxy"] = self._proxies[0]
+
+    def process_exception(self, request, exception):
+        del exception
+        proxy = request.meta.get("proxy")
+        if len(self._proxies) > 1 and proxy == self._proxies[0]:
+            self._proxies.pop(0)
+        if proxy == self._proxies[0]:
+            return None
+        return request.replace(dont_filter=True)
+
+
+def goes_down(proxy, seconds):
+    """Have a proxy refuse connections from its tenth page on, for so long."""
+    answers = []
+    for page in proxy.pages.values():
+        page.delay = 0.05
+
+    def refuse(_path):
+        answers.append(0)
+        if len(answers) == 10:
+            later(0.01, proxy.drop)
+            if seconds:
+                later(seconds, proxy.listen_again)
+
+    proxy.refuse = refuse
+
+
+@ensureDeferred
+async def test_an_outage_of_the_only_proxy_loses_no_page(proxies):
+    """Without it no site can be asked: it is a part of the way, as a router is."""
+    only, _ = proxies
+    goes_down(only, 6)
+    result = await crawl(ShopSpider, proxies=[only.url])
+    assert result.urls() == ALL
+    assert result.stats["mandelbot/pause/count"] >= 1
+    assert "mandelbot/requests/lost" not in result.stats
+
+
+@ensureDeferred
+async def test_a_component_that_has_another_proxy_is_asked_first(proxies):
+    """It sees each failure, as in stock Scrapy, and nothing is paused."""
+    first, second = proxies
+    goes_down(first, 0)
+    settings = rotating([first.url, second.url], Failover)
+    result = await crawl(ShopSpider, settings)
+    assert result.urls() == ALL
+    assert "mandelbot/pause/count" not in result.stats
+    first.listen_again()

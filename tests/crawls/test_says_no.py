@@ -140,6 +140,11 @@ FORMS = {
     "fast": by_its_clock(120, lambda at: formatdate(at, usegmt=True)),
     "slow": by_its_clock(-600, lambda at: formatdate(at, usegmt=True)),
     "RateLimit": lambda _until: {"Retry-After": "soon", "RateLimit": '"a";r=0;t=8'},
+    "X-RateLimit": lambda until: {
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": str(int(until)),
+        "Date": formatdate(TIME.now(), usegmt=True),
+    },
 }
 
 

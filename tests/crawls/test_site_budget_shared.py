@@ -76,7 +76,7 @@ async def test_requeue_does_not_renew_it(webs, redis_server):
     limits = {"MANDELBOT_SITE_BUDGET": {"pages": 5}}
     await workers(1, redis_server, [web.url + "/"], **limits)
     job = ServerJob(f"{redis_server.url}#links")
-    stored = job.contents().budgets[web.url]
+    stored = job.contents().known[web.url].budget
     assert (stored.spent.pages, stored.is_reached) == (5, True)
     assert job.requeue(web.url) == [web.url]
     job.close()

@@ -19,6 +19,7 @@ ENDINGS = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 LABELS = {
     *("spider", "state", "case", "le", "server_address", "server_port", "url_scheme"),
     *("http_response_status_code", "error_type"),
+    "instance",  # Prometheus' own: which process
 }
 
 

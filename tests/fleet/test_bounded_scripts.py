@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis_server import NEEDS_REDIS
 
-from scrapy_mandelbot.fleet import redis_script
-from scrapy_mandelbot.fleet.redis_script import Script
+from scrapy_mandelbot.fleet import redis_connection
 from scrapy_mandelbot.fleet.redis_view import AT_ONCE
 from scrapy_mandelbot.job.job_store import Place
 
@@ -47,12 +46,12 @@ def counted(monkeypatch, redis_server):
     """Return a function that returns the most values of a script's call since then."""
     from redis import Redis
 
-    read = redis_script.read_script
+    read = redis_connection.read_script
 
     def read_and_count(*names):
-        return Script(COUNTS + read(*names).text)
+        return COUNTS + read(*names)
 
-    monkeypatch.setattr(redis_script, "read_script", read_and_count)
+    monkeypatch.setattr(redis_connection, "read_script", read_and_count)
     with Redis.from_url(redis_server.url) as client:
 
         def most() -> int:

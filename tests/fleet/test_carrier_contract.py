@@ -353,7 +353,7 @@ def test_a_leaving_worker_frees_its_sites_and_has_not_died(member):
     other.exchange(take=2)
     assert other.bodies(SITE) == [b"page"]
     assert OTHER not in other.job.sites
-    assert other.server.view().left() == {OTHER: b"paused"}
+    assert other.server.view().known() == {OTHER: b"paused"}
 
 
 @NEEDS_REDIS

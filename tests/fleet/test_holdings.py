@@ -50,6 +50,7 @@ def test_a_reply_is_read_as_the_script_returns_it(is_again):
         [SITE.encode(), b"-2", member, SITE.encode(), b"inf", member],
         *(2, 3, [b"http://back"], 4, b"9", b"finished", 250, 6),
         [SITE.encode(), b"deaths", member],
+        5,
     ]
     answer = read_answer(said)
     assert (answer.is_lost, answer.is_again, answer.now) == (False, is_again, 1.5)
@@ -66,6 +67,7 @@ def test_a_reply_is_read_as_the_script_returns_it(is_again):
     assert (answer.surplus, answer.run, answer.outcome) == (4, 9, "finished")
     assert (answer.next_due, answer.waiting, answer.last) == (0.25, 6, 0)
     assert answer.aside == ((line, "deaths", b"ody"),)
+    assert answer.workers == 5
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_reply_is_read_as_the_script_returns_it(is_again):
 )
 def test_a_reply_without_waiting_sites_has_no_due_time(milliseconds, seconds):
     """A site that is due now is in no seconds."""
-    said = [b"well", 0, [], [], 0, 0, [], 0, b"0", b"", milliseconds, 0, []]
+    said = [b"well", 0, [], [], 0, 0, [], 0, b"0", b"", milliseconds, 0, [], 1]
     assert read_answer(said).next_due == seconds
 
 

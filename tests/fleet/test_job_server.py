@@ -53,7 +53,7 @@ def test_a_job_that_cannot_be_opened_leaves_no_connection(
 def test_a_job_without_workers_does_not_exist(looker, worker):
     """Only to look makes none."""
     assert not looker.exists()
-    assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == (
+    assert (looker.lengths(), looker.workers(), looker.known(), looker.aside()) == (
         {},
         {},
         {},
@@ -118,10 +118,10 @@ def test_states_of_sites_are_listed(looker, worker):
     one.exchange(take=1)
     one.rest(A, b"paused", "5000")
     one.exchange()
-    assert looker.left() == {A: b"paused"}
+    assert looker.known() == {A: b"paused"}
     one.rest(A, b"", "0")
     one.exchange()
-    assert looker.left() == {}
+    assert looker.known() == {}
 
 
 def test_all_requests_are_listed_with_their_places(looker, worker):
@@ -160,7 +160,7 @@ def test_paused_sites_and_requests_set_aside_are_requeued(looker, worker, of):
     sites = [of] if of else [A, B]
     assert looker.requeue(of) == sites
     assert [*looker.aside()] == [site for site in (A, B) if site not in sites]
-    assert [*looker.left()] == [site for site in (A, B) if site not in sites]
+    assert [*looker.known()] == [site for site in (A, B) if site not in sites]
     one.exchange(take=5)
     assert sorted(one.sites) == sites
     assert looker.requeue("https://none.example") == []
@@ -175,7 +175,7 @@ def test_a_leaving_worker_hands_over_the_states_of_its_sites(redis_server, looke
     one.server.leave(one.worker, one.token, [(A, b"paused", "50000"), (B, b"", "inf")])
     assert other.exchange(take=5).waiting == 2
     assert not other.sites
-    assert looker.left() == {A: b"paused"}
+    assert looker.known() == {A: b"paused"}
     assert 40 < other.answer.next_due <= 50
     one.close()
     other.leave()

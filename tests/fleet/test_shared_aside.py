@@ -135,7 +135,7 @@ def test_a_page_that_kills_among_others_is_set_aside_alone(worker, deliveries):
         dies(one)
         one = worker(limit=deliveries)
     assert done == {b"%d" % number for number in range(200) if number != 100}
-    assert deaths == max(deliveries, 2), "of several, the first death tells none"
+    assert deaths == max(deliveries, 2), "of several, the first death identifies none"
     told = {f"{deaths} workers have died with it": 1}
     assert one.view.aside() == {SITE: told}
 

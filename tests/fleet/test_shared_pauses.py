@@ -22,8 +22,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet import redis_script
-from scrapy_mandelbot.fleet.redis_script import Script
+from scrapy_mandelbot.fleet import redis_connection
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.throttle import peers
@@ -158,14 +157,12 @@ class Fleet:
 def fleet(make_crawler, clock, redis_server, monkeypatch):
     from redis import Redis
 
-    def read_script(*names):
-        text = read(*names).text
-        return Script(
-            text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)")
-        )
+    def read_script(which):
+        clock = "redis.call('LRANGE', 'clock', 0, 1)"
+        return read(which).replace("redis.call('TIME')", clock)
 
-    read = redis_script.read_script
-    monkeypatch.setattr(redis_script, "read_script", read_script)
+    read = redis_connection.read_script
+    monkeypatch.setattr(redis_connection, "read_script", read_script)
     monkeypatch.setattr(peers, "_IN_THIS_PROCESS", NoOne())
     with Redis.from_url(redis_server.url) as redis:
         crowd = Fleet(make_crawler, clock, redis)

@@ -23,6 +23,7 @@ from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS
@@ -116,6 +117,18 @@ def test_a_worker_that_gets_no_site_polls_less_and_less(crawler, scheduler, cloc
     assert 8 <= asked(crawler, clock, 6) <= 12
     scheduler.next_request()
     assert 3 <= asked(crawler, clock, 4) <= 5
+
+
+def test_a_worker_knows_how_many_there_are(crawler, scheduler, clock, start_worker):
+    """For its metrics: a fleet of five that is four."""
+    worker = JobWorker.of(crawler)
+    scheduler.next_request()
+    until(crawler, clock, lambda: worker.workers == 1)
+    other, its = start_worker()
+    until(crawler, clock, lambda: worker.workers == 2)
+    its.close("shutdown")
+    until(crawler, clock, lambda: worker.workers == 1)
+    Crawl.of(other).throttle.close()
 
 
 def test_a_busy_worker_only_renews_its_lease(crawler, scheduler, clock):
@@ -357,6 +370,36 @@ def test_a_request_in_memory_waits_out_a_long_pause_of_its_site(
     answered = answered_in(900, crawler, scheduler, clock)
     assert Counter(answered) == Counter(requests)
     assert not scheduler.has_pending_requests()
+
+
+def test_the_next_owner_of_a_site_gets_its_robots_txt(
+    crawler, scheduler, clock, start_worker, redis_server
+):
+    """It may be on another machine; one that knows a newer copy keeps that."""
+    site = "https://example.com"
+    fetched_at = clock.now()
+    copy = CachedRobots(b"User-agent: *\nDisallow: /x", 200, fetched_at, etag='"1"')
+    Crawl.of(crawler).store.put_copy(site, copy)
+    for number in range(2):
+        scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
+    first = next_of(crawler, scheduler, clock)
+    scheduler.enqueue_request(sent_back(crawler, first, 60.0))
+    worker = JobWorker.of(crawler)
+    until(crawler, clock, lambda: site not in worker.job.sites)
+    answer(crawler, clock, 0.1)
+    state = worker.server.view().known()[site]
+    other, _ = start_worker()
+    own = JobWorker.of(other)._own
+    own.server_time = worker._own.server_time
+    store = Crawl.of(other).store
+    own.take({site: state}, [])
+    assert store.get_copy(site)._replace(fetched_at=fetched_at) == copy
+    assert store.get_copy(site).fetched_at == pytest.approx(fetched_at, abs=1)
+    newer = copy._replace(body=b"", fetched_at=fetched_at + 10)
+    store.put_copy(site, newer)
+    own.take({site: state}, [])
+    assert store.get_copy(site) == newer
+    is_killed(other, redis_server.url)
 
 
 @pytest.mark.parametrize("others", [0, 3])

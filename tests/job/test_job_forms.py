@@ -13,14 +13,13 @@ import scrapy
 from job_forms import (
     BODY,
     IN_FILE,
+    KNOWN,
     LIFO,
     ON_REDIS,
     OTHER,
     PAUSED,
-    PAUSES,
     SECTION,
     SITE,
-    SPENT,
     dump_file,
     dump_redis,
     feed_state,
@@ -42,9 +41,7 @@ from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.opening import open_job
 from scrapy_mandelbot.job.requests import RequestForm
-from scrapy_mandelbot.job.site_budgets import StoredBudget
-from scrapy_mandelbot.job.site_budgets import written as written_budget
-from scrapy_mandelbot.job.site_states import written
+from scrapy_mandelbot.job.site_handover import read_handover
 
 CHANGED = (
     "The form of a job has changed. Raise its number (VERSION of fleet/redis_job.py,"
@@ -64,17 +61,10 @@ class Pages(scrapy.Spider):
 
 def states() -> dict[str, bytes]:
     return {
-        f"site/{PAUSED}": written(PAUSES),
-        f"budget/{SITE}": written_budget(StoredBudget(SPENT, is_reached=True)),
+        f"site/{PAUSED}": KNOWN.written(),
         'feed/"/items.jsonl"': feed_state(),
         "spider": b"pages",
     }
-
-
-def handed_over() -> bytes:
-    return (
-        written(PAUSES) + b"\n" + written_budget(StoredBudget(SPENT, is_reached=True))
-    )
 
 
 def test_what_a_file_holds_is_as_recorded(tmp_path):
@@ -91,7 +81,7 @@ def test_what_a_file_holds_is_as_recorded(tmp_path):
 def test_what_redis_holds_is_as_recorded(worker):
     """Another key, another value, or another script needs another number."""
     one = worker()
-    fill_redis(one, handed_over())
+    fill_redis(one, KNOWN.written())
     has = {"lua": lua_digest(), "commands": dump_redis(one.redis)}
     if not ON_REDIS.exists():
         ON_REDIS.write_text(json.dumps(has, indent=1) + "\n")
@@ -110,8 +100,7 @@ def test_a_recorded_file_goes_on(tmp_path):
     assert contents.requests == Counter({SITE: 5, OTHER: 4})
     assert contents.sections == {SITE: {"/shop/": 1}}
     assert contents.given_up == {"its callback raised KeyError at shop.py:7": 1}
-    assert contents.left == {PAUSED: PAUSES}
-    assert contents.budgets == {SITE: StoredBudget(SPENT, is_reached=True)}
+    assert contents.known == {PAUSED: KNOWN}
     job = open_job(tmp_path)
     deliveries = Deliveries(job, 3, has_died=True)
     assert len(deliveries.waiting) == len(deliveries.aside) == 1
@@ -146,7 +135,7 @@ def test_a_recorded_job_on_redis_goes_on(redis_server, worker):
                 arrived[line] += 1
         one.poll_dry(one.sites)
     assert arrived == {SITE: 3, SECTION: 1, OTHER: 4, PAUSED: 1}
-    assert states[SITE] == states[PAUSED] == handed_over()
+    assert read_handover(states[SITE]) == read_handover(states[PAUSED]) == KNOWN
     for number in (*range(6), -(1 << 63)):
         one.push_new(SITE, LIFO, BODY, number, None)
     one.push_child(OTHER, LIFO, BODY, 100, START)

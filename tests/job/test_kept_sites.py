@@ -16,19 +16,22 @@ from test_job_scheduler import EngineSlot
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.site_states import (
+from scrapy_mandelbot.job.site_handover import (
     ENDLESS,
+    SiteHandover,
+    StoredBudget,
     handover_of,
     is_calm,
     read_handover,
-    written,
+    rest_of,
 )
+from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -322,14 +325,34 @@ def test_a_handover_uses_the_servers_clock(section):
     """Which is ahead of that of who writes it, and by another time of that of who reads
     it.
     """
-    left = [LeftPause(100.0, "503", 2, section), LeftPause(50.0, "429", 0, "")]
-    assert read_handover(written(left, 1_000.0), 1_000.0) == left
-    assert [one.until for one in read_handover(written(left, 1_000.0), 400.0)] == [
-        700.0,
-        650.0,
-    ]
-    assert [one.until for one in read_handover(written(left))] == [100.0, 50.0]
-    assert written([]) == b""
+    pauses = LeftPause(100.0, "503", 2, section), LeftPause(50.0, "429", 0, "")
+    copy = CachedRobots(b"User-agent: *", 200, 30.0, f"{SITE}/robots.txt", '"tag"')
+    known = SiteHandover(pauses, robots=copy)
+    assert read_handover(known.written(1_000.0), 1_000.0) == known
+    there = read_handover(known.written(1_000.0), 400.0)
+    assert [one.until for one in there.pauses] == [700.0, 650.0]
+    assert there.robots.fetched_at == 630.0
+    here = read_handover(known.written())
+    assert [one.until for one in here.pauses] == [100.0, 50.0]
+
+
+PAUSE = LeftPause(100.0, "503", 2, "")
+BUDGET = StoredBudget(Spent(3, 70, 1.5), is_reached=True)
+COPY = CachedRobots(b"\x00\xff" * 900 + b"Disallow: /\n", 404, 30.0)
+
+
+@pytest.mark.parametrize("pauses", [(), (PAUSE,)])
+@pytest.mark.parametrize("budget", [None, BUDGET])
+@pytest.mark.parametrize("robots", [None, COPY])
+def test_what_is_known_of_a_site_is_read_as_it_was_written(pauses, budget, robots):
+    """Each part with and without the others; what is requeued is the first line."""
+    known = SiteHandover(pauses, budget, robots)
+    state = known.written()
+    assert read_handover(state) == known
+    assert bool(state) == any(known)
+    _, *rest = state.partition(b"\n")
+    without = b"".join(rest) if b"\n" in state else b""
+    assert read_handover(without) == known._replace(pauses=())
 
 
 # Of one site.
@@ -345,12 +368,13 @@ def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
 def test_a_pause_is_left_to_the_next_owner():
     """Until when, by the server's clock, why, and how many probes have failed."""
     site = Site("https://example.com", PausePolicy())
-    assert handover_of(site, 100.0, 50.0, 0.0) == (b"", "0")
+    assert handover_of(site, 100.0) == SiteHandover()
+    assert rest_of(site, 100.0, 0.0) == "0"
     refuse(site, 100.0, 30.0)
-    left = handover_of(site, 110.0, 50.0, 0.0)
-    assert left.milliseconds == "20000"
+    known = handover_of(site, 110.0)
+    assert rest_of(site, 110.0, 0.0) == "20000"
     assert not is_calm(site)
-    (pause,) = read_handover(left.state, 70.0)
+    (pause,) = read_handover(known.written(50.0), 70.0).pauses
     assert (pause.until, pause.reason, pause.failed_probes) == (110.0, "503", 0)
 
 
@@ -358,16 +382,26 @@ def test_a_crawl_delay_holds_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
     follow(site, Pace(5.0), inf, 100.0)
-    assert handover_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
-    assert handover_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
+    assert handover_of(site, 100.0).written() == b""
+    assert rest_of(site, 100.0, 0.0) == "5000"
+    assert rest_of(site, 100.0, 8.0) == "8000"
     assert is_calm(site)
     site.give_up("enough")
-    assert handover_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
+    assert rest_of(site, 100.0, 0.0) == ENDLESS
 
 
-@pytest.mark.parametrize(
-    "state", [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]
-)
-def test_an_unreadable_handover_is_ignored(state):
-    """The server holds the site back as long as its owner has said."""
-    assert read_handover(state, 0.0) == []
+UNREADABLE = [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]
+
+
+@pytest.mark.parametrize("state", UNREADABLE)
+@pytest.mark.parametrize("line", range(3))
+def test_an_unreadable_handover_is_ignored(state, line):
+    """The server holds the site back as long as its owner has said; other lines are
+    read.
+    """
+    lines = SiteHandover((PAUSE,), BUDGET, COPY).written().split(b"\n")
+    lines[line] = state
+    known = read_handover(b"\n".join(lines))
+    expected = [(PAUSE,), BUDGET, COPY]
+    expected[line] = SiteHandover()[line]
+    assert [*known] == expected

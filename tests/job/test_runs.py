@@ -388,7 +388,7 @@ def test_a_page_that_kills_among_others_is_set_aside_alone(run, deliveries):
             deaths += 1
             one.die()
     assert sorted(done, key=int) == [str(n) for n in range(200) if n != 100]
-    assert deaths == max(deliveries, 2), "of several, the first death tells none"
+    assert deaths == max(deliveries, 2), "of several, the first death identifies none"
     assert one.told("mandelbot/job/set_aside") == 1
 
 
@@ -463,6 +463,23 @@ def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
     assert first.next() is None
     assert closed == ["job_unreadable"]
     monkeypatch.undo()
+
+
+def test_it_is_known_for_how_long_nothing_is_saved(run, clock, monkeypatch):
+    """From the first failure on, whatever is tried meanwhile; a save ends it."""
+    one = run()
+    assert one.job.unsaved_for == 0
+
+    def fails():
+        raise StorageError("full")
+
+    monkeypatch.setattr(one.job.store, "commit", fails)
+    one.job.saves.now()
+    clock.turn(100)
+    assert one.job.unsaved_for == 100
+    monkeypatch.undo()
+    one.job.saves.now()
+    assert one.job.unsaved_for == 0
 
 
 def test_a_second_run_ends_at_its_start(run):

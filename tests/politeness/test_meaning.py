@@ -93,6 +93,17 @@ def test_any_status_that_is_listed_pauses(status):
     assert kind_of(status, PLAIN, (status,)) is Kind.NOT_NOW
 
 
+@pytest.mark.parametrize("status", CLASSES)
+def test_a_used_up_x_ratelimit_names_a_time_on_a_refusal_alone(status):
+    """403, 429 and 503; with any other status it means nothing, and on a page, too."""
+    meaning = meaning_of(status, Headers(X_USED_UP), PAUSE_STATUSES, NOW)
+    if status in {403, 429, 503}:
+        assert (meaning.kind, meaning.wait) == (Kind.NOT_NOW, 30)
+        assert meaning.said == "X-RateLimit-Reset: 30"
+    else:
+        assert (meaning.kind, meaning.wait) == (WITHOUT_MARKS[status], None)
+
+
 def test_a_time_that_cannot_be_read_is_returned_as_received():
     """The site pauses by the backoff, and a warning shows the value."""
     headers = Headers({"Retry-After": "soon"})
@@ -107,6 +118,8 @@ WITH_TIME = {"Retry-After": "7"}
 USED_UP = {"RateLimit": '"default";r=0;t=4'}
 PRICE = {"crawler-price": "USD 1"}
 LICENSE = {"WWW-Authenticate": "License"}
+X_USED_UP = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}
+X_EPOCH = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 30)}
 CHALLENGE = {"cf-mitigated": "challenge"}
 PROBLEM = {"Content-Type": "application/problem+json"}
 OTHER_ERRORS = (set(range(400, 600)) - {404, 410}) - {*PAUSE_STATUSES}
@@ -131,6 +144,17 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         "not now",
         Kind.NOT_NOW,
         [(OTHER_ERRORS, [WITH_TIME, USED_UP])],
+    ),
+    "503 or 429, and 403, with ``X-RateLimit-Remaining: 0`` and an"
+    " ``X-RateLimit-Reset``: seconds within a day, or a time since 1970 within a day": (
+        "not now",
+        Kind.NOT_NOW,
+        [({403, 429, 503}, [X_USED_UP, X_EPOCH])],
+    ),
+    "``X-RateLimit-*`` on a good answer": (
+        "each server means another thing by it",
+        Kind.PAGE,
+        [({200, 206, 301}, [X_USED_UP, X_EPOCH])],
     ),
     "502, 504, 520 and other 5xx, without a time": (
         "the page failed, or the server behind it is out",

@@ -112,16 +112,16 @@ def test_the_pause_grows_no_longer_than_the_longest():
     longest.
     """
     policy = PausePolicy(longest=600, tries=10**6)
-    assert policy.pause(100_000, Refusal(0, "")) == 600
+    assert policy.until(Refusal(0, ""), 100_000) == 600
 
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
     """What a server asks for is kept to the second; the rest is spread by up to a
     tenth.
     """
-    assert LAW.pause(2, Refusal(0, "", None, 1.0)) == pytest.approx(9.9)
-    assert LAW.pause(2, Refusal(0, "", None, -1.0)) == pytest.approx(8.1)
-    assert LAW.pause(1, Refusal(0, "", 30.0, 1.0)) == 30
+    assert LAW.until(Refusal(0, "", None, 1.0), 2) == pytest.approx(9.9)
+    assert LAW.until(Refusal(0, "", None, -1.0), 2) == pytest.approx(8.1)
+    assert LAW.until(Refusal(0, "", 30.0, 1.0), 1) == 30
 
 
 def test_the_site_is_given_up_after_so_many_failed_probes(pause):
@@ -198,7 +198,7 @@ def test_retry_after_is_kept_and_capped(pause):
     """The server says when, up to a day."""
     paused(pause, 100, retry_after=90.0)
     assert pause.until == 190
-    assert LAW.pause(0, Refusal(0, "", 10.0**9)) == 86_400
+    assert LAW.until(Refusal(0, "", 10.0**9), 0) == 86_400
 
 
 def test_the_next_pause_begins_where_the_last_one_ended(pause):
@@ -334,7 +334,7 @@ def send_and_fail(
 def test_a_site_that_has_served_gets_final_attempts(pause):
     """One request at a time, a second apart; nothing else passes."""
     given_up_with_attempts(pause)
-    assert pause.state is PauseState.GIVEN_UP
+    assert pause.state is PauseState.LAST_ATTEMPTS
     assert not pause.is_given_up
     assert not pause.is_passable
     for number in range(1, 4):
@@ -344,7 +344,7 @@ def test_a_site_that_has_served_gets_final_attempts(pause):
         assert not pause.awaits_probe
         assert pause.due(10**9) == inf
         assert refuse(pause, due, fact=Fact.PROBE_REFUSED) is None
-    assert "given up after 7 failed probes, 47 final attempts left" in repr(pause)
+    assert "making final attempts after 7 failed probes, 47 left" in repr(pause)
 
 
 def test_a_time_that_the_refusal_of_a_final_attempt_names_is_kept(pause):

@@ -232,11 +232,16 @@ def test_a_section_that_fails_at_random_loses_few_pages(name):
         assert one.failed_unsent <= 3
 
 
+def never_served(self, *refusal, has_served, refused=pause.Pause.refused):
+    """Refuse as a site does that never served: there are no final attempts."""
+    return refused(self, *refusal)
+
+
 def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
     """Without them, one page in eight is lost."""
     for name in ("section, 1 in 5 is well", "section, 1 in 10 is well"):
         with monkeypatch.context() as patched:
-            patched.setattr(pause, "_LAST_TRIES", 0)
+            patched.setattr(pause.Pause, "refused", never_served)
             without = results(SCENARIOS[name], "ours", FEW)
         for one, other in zip(crawled(name, FEW), without, strict=True):
             assert one.got >= other.got + 10
@@ -276,7 +281,7 @@ def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypat
 def test_hosts_that_hang_leave_half_of_the_places_to_those_that_answer(monkeypatch):
     """Half of the pages come in 57 % of the time, and the crawl ends as it would."""
     name = "300 of 400 hosts hang"
-    monkeypatch.setattr(in_flight.Unresponsive, "are_enough", lambda _: False)
+    monkeypatch.setattr(in_flight.Unresponsive, "check_enough", lambda _: False)
     without = results(SCENARIOS[name], "ours", FEW)
     monkeypatch.undo()
     for one, other in zip(crawled(name, FEW), without, strict=True):

@@ -590,12 +590,54 @@ def test_given_up_it_is_asked_no_more(site):
     assert not site.give_up("again")
 
 
-def fail(site, path, now, **more):
+def fail(site, path, now, *, is_stated=False, **more):
     """Have a request fail as with a 502, and return what its site says."""
     flight = flight_to(site, path)
     site.handed_out(flight, now, as_scout=False)
-    refusal = Refusal(now, "502", is_outage=True)
+    refusal = Refusal(now, "502", is_outage=True, is_stated=is_stated)
     return site.failed(flight, path.encode(), refusal, **more)
+
+
+def probe_in_vain(site, now, *, is_stated):
+    """Have probes fail until the site is given up; return when, and how many failed."""
+    while not site.pause.is_given_up:
+        now = site.due(now)
+        probe = flight_to(site, "/")
+        site.handed_out(probe, now, as_scout=False)
+        refusal = Refusal(now, "no", is_outage=True, is_stated=is_stated)
+        site.failed(probe, b"/", refusal, is_check=True)
+        site.ended(probe, now)
+    return now, site.pause.failed_probes
+
+
+@pytest.mark.parametrize(
+    ("is_stated", "tries", "seconds"), [(False, 6, 364), (True, 9, 6_880)]
+)
+def test_an_outage_that_nobody_stated_is_given_up_sooner(is_stated, tries, seconds):
+    """A server that says 502 to all runs, and nobody says that it will be well. One
+    that does not answer may be off, or cut off.
+    """
+    site = Site("https://example.com", PausePolicy(asks_once=False))
+    well(site, "/", 0)
+    for path in ("/one", "/two"):
+        fail(site, path, 1)
+    fail(site, "/", 2, is_check=True, is_stated=is_stated)
+    assert not site.is_plain
+    assert probe_in_vain(site, 2, is_stated=is_stated) == (2 + seconds, tries)
+
+
+def test_an_outage_in_which_a_probe_is_told_to_come_back_is_waited_for(site):
+    site = Site("https://example.com", PausePolicy(asks_once=False))
+    well(site, "/", 0)
+    for path in ("/one", "/two"):
+        fail(site, path, 1)
+    fail(site, "/", 2, is_check=True, is_stated=False)
+    now = site.due(2)
+    probe = flight_to(site, "/")
+    site.handed_out(probe, now, as_scout=False)
+    site.refused(probe, b"/", Refusal(now, "503", is_outage=True))
+    site.ended(probe, now)
+    assert probe_in_vain(site, now, is_stated=False)[1] == 9
 
 
 def well(site, path, now):

@@ -58,15 +58,6 @@ class Failover:
         self.address.lead_to(self.replica.port)
         self.address.cut()
 
-    def demote_primary(self) -> None:
-        """Have it be a replica of nobody; connections to it stay, new ones lead to the
-        other.
-        """
-        self._replication.cut()
-        self.address.lead_to(self.replica.port)
-        with Redis(port=self.primary.port) as client:
-            client.replicaof("127.0.0.1", "1")
-
     def promote(self) -> None:
         """Have the replica be the primary."""
         self.replica.promote()

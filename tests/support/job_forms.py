@@ -12,18 +12,21 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-from shared_jobs import Worker
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.fleet import redis_job
 from scrapy_mandelbot.job import job_file
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.feeds import FeedFile
 from scrapy_mandelbot.job.job_store import OWN_START, START, Place
+from scrapy_mandelbot.job.site_handover import SiteHandover, StoredBudget
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.store.contract import CachedRobots
+
+if TYPE_CHECKING:
+    from shared_jobs import Worker
 
 FORMS = Path(__file__).parents[1] / "job" / "forms"
 LUA = Path(redis_job.__file__).with_name("lua")
@@ -37,8 +40,11 @@ OTHER = "https://b.example"
 PAUSED = "https://c.example"
 SECTION = f"{SITE} a.example /shop/"
 UNTIL = 4_000_000_000.0  # seconds since the epoch: of pauses that are not over
-PAUSES = [LeftPause(UNTIL, "503", 2, ""), LeftPause(UNTIL, "429", 1, "/shop/")]
-SPENT = Spent(3, 70, 1.5)
+KNOWN = SiteHandover(
+    (LeftPause(UNTIL, "503", 2, ""), LeftPause(UNTIL, "429", 1, "/shop/")),
+    StoredBudget(Spent(3, 70, 1.5), is_reached=True),
+    CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, 1_600_000_000.0, SITE, '"tag"'),
+)
 MOST_AT_ONCE = 1_000
 
 # As RequestForm of Python 3.11 writes ``Request(URL, callback=spider.parse, meta=…)``.

@@ -114,15 +114,15 @@ def test_a_slot_is_told_of_each_change(world):
     """The queue goes by the number of those that were handed out."""
     first, second = world.hand_out(1), world.hand_out(2)
     assert world.changed == [(SLOT, 1), (SLOT, 2)]
-    assert world.in_flight.is_full(SLOT)
+    assert world.in_flight.check_full(SLOT)
     world.in_flight.release(first)
     assert world.changed[2:] == [(SLOT, 1)]
-    assert not world.in_flight.is_full(SLOT)
+    assert not world.in_flight.check_full(SLOT)
     world.in_flight.release(second)
     world.in_flight.release(second)
     assert world.changed[3:] == [(SLOT, 0)]
     assert world.in_flight.in_slot(SLOT) == 0
-    assert not world.in_flight.is_full(SLOT)
+    assert not world.in_flight.check_full(SLOT)
     assert len(world.in_flight) == 0
 
 
@@ -139,9 +139,9 @@ def test_a_request_that_a_middleware_swallowed_leaves_its_slot(world):
     first = world.hand_out(1)
     second = world.hand_out(2)
     world.active.discard(first.request)
-    assert world.in_flight.is_full(SLOT), "a question changes nothing"
+    assert world.in_flight.check_full(SLOT), "a question changes nothing"
     world.in_flight.drop_lost_in(SLOT)
-    assert not world.in_flight.is_full(SLOT)
+    assert not world.in_flight.check_full(SLOT)
     assert world.lost == [first]
     assert world.in_flight.get(first.request) is None
     assert world.in_flight.get(second.request) is second

@@ -42,7 +42,7 @@ def decisions(data: bytes) -> None:
             target = read_url(url, dialect)[1]
             verdict = robots.verdict(url, robot)
             found = verdict.allowed, verdict.rule and verdict.rule.line
-            expected = reference.decide(body, dialect, robot, target)
+            expected = reference.decide(body, dialect, robot, target, SITE)
             assert found == expected, (
                 f"{dialect.name} {robot} {url}: {found}, not {expected}"
             )

@@ -19,7 +19,8 @@
 --   7 sites that it is to give back; 8 how many more it had better give back;
 --   9 number of the run, and 10 how the last one ended;
 --   11 milliseconds until a site is due that waits, -1: none is; 12 sites that wait;
---   13 requests that are set aside as workers have died with them: site, why, the rest; flat.
+--   13 requests that are set aside as workers have died with them: site, why, the rest; flat; 14 workers that
+--   are alive.
 
 local me, lease = ARGV[1], tonumber(ARGV[5])
 local FIRST_WORD = 12
@@ -512,4 +513,5 @@ return {
   next_due,
   redis.call('ZCARD', key('due')) + redis.call('ZCARD', key('last')),
   aside,
+  redis.call('ZCARD', key('workers')),
 }

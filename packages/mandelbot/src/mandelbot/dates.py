@@ -196,7 +196,8 @@ def _with_century(year: str) -> str:
 def _of_24(hour: str, half: str) -> str:
     if not half:
         return hour
-    return str(int(hour or 0) % 12 + (12 if half == "pm" else 0))
+    of_half = int(hour or 0) % 12
+    return str(of_half + 12 * (half == "pm"))
 
 
 IN_SITEMAPS = (reduced, extended, words)
@@ -252,7 +253,9 @@ def _zone(text: str, *, has_time: bool) -> timezone:
     if offset := _OFFSET.fullmatch(text):
         sign, hours, minutes = offset.groups()
         distance = timedelta(hours=int(hours), minutes=int(minutes or 0))
-        return timezone(-distance if sign == "-" else distance)
+        if sign == "-":
+            distance = -distance
+        return timezone(distance)
     if has_time and _UNKNOWN_ZONE.fullmatch(text):
         return timezone.utc
     raise ValueError(text)

@@ -22,11 +22,13 @@ def printable(text: str) -> str:
     """Return the text with tabs as spaces and other unprintable characters escaped."""
     if text.isprintable():
         return text
-    text = text.replace("\t", " ")
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
-        for sign in text
-    )
+    return "".join(map(_printable_sign, text.replace("\t", " ")))
+
+
+def _printable_sign(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    return sign.encode("unicode_escape").decode()
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
@@ -35,7 +37,9 @@ def shown(text: str, longest: int = LONGEST) -> str:
     The cost does not grow with the length of the text.
     """
     start = text[: _LOOKED_AT * longest]  # credentials may be cut in two
-    start = printable(without_credentials(start) if "@" in start else start)
+    if "@" in start:
+        start = without_credentials(start)
+    start = printable(start)
     if len(start) <= longest:
         return start
     return f"{start[: longest - 1]}…"
@@ -48,7 +52,10 @@ def without_credentials(text: str) -> str:
 
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun: ``1 site``, ``1,240 requests``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    noun = one
+    if number != 1:
+        noun = many or f"{one}s"
+    return f"{number:,} {noun}"
 
 
 def number(value: float | None) -> str:

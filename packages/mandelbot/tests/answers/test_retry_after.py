@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mandelbot.answers.retry_after import quota_of, wait_asked_for
+from mandelbot.answers.retry_after import (
+    AskedFor,
+    quota_of,
+    wait_asked_for,
+    wait_of_refusal,
+)
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -214,3 +219,77 @@ QUOTAS = [
 def test_what_is_left_of_a_quota_is_read_from_good_answers(headers, quota):
     """How many requests, and the seconds until there are more."""
     assert quota_of(headers_of(**headers), NOW) == quota
+
+
+LEFT = "X_RateLimit_Remaining"
+RESET = "X_RateLimit_Reset"
+EPOCH = 1_700_000_000
+X_RATE_LIMITS = [
+    pytest.param({LEFT: "0", RESET: "30"}, 30.0, id="seconds"),
+    pytest.param({LEFT: " 0 ", RESET: " 30 "}, 30.0, id="blanks"),
+    pytest.param({LEFT: "0", RESET: "29.2"}, 30.0, id="a fraction, rounded up"),
+    pytest.param({LEFT: "0", RESET: "86400"}, 86_400.0, id="a day"),
+    pytest.param({LEFT: "0", RESET: "86401"}, None, id="more than a day"),
+    pytest.param({LEFT: "0", RESET: f"{EPOCH + 30}"}, 30.0, id="GitHub: since 1970"),
+    pytest.param({LEFT: "0", RESET: f"{EPOCH + 30}.5"}, 31.0, id="slowapi"),
+    pytest.param({LEFT: "0", RESET: f"{EPOCH + 90_000}"}, None, id="in two days"),
+    pytest.param({LEFT: "0", RESET: f"{EPOCH - 5}"}, None, id="in the past"),
+    pytest.param({LEFT: "0", RESET: f"{EPOCH + 30}000"}, None, id="milliseconds"),
+    pytest.param({LEFT: "0", RESET: "0"}, None, id="zero"),
+    pytest.param({LEFT: "0", RESET: "-3"}, None, id="negative"),
+    pytest.param({LEFT: "0", RESET: "soon"}, None, id="a word"),
+    pytest.param({LEFT: "0", RESET: "2001-09-09T01:47:20Z"}, None, id="a date"),
+    pytest.param({LEFT: "1", RESET: "30"}, None, id="some is left"),
+    pytest.param({LEFT: "00", RESET: "30"}, None, id="not exactly zero"),
+    pytest.param({LEFT: "", RESET: "30"}, None, id="no number is left"),
+    pytest.param({RESET: "30"}, None, id="it is not said what is left"),
+    pytest.param({LEFT: "0"}, None, id="no reset"),
+    pytest.param(
+        {LEFT: "0", RESET: "30", "Retry_After": "7"}, 7.0, id="Retry-After wins"
+    ),
+    pytest.param(
+        {LEFT: "0", RESET: "30", "Retry_After": "0"}, None, id="also with no wait"
+    ),
+    pytest.param(
+        {LEFT: "0", RESET: "30", "RateLimit": '"a";r=0;t=8'}, 8.0, id="RateLimit wins"
+    ),
+    pytest.param(
+        {LEFT: "0", RESET: "30", "RateLimit": '"a";r=5;t=8'}, None, id="some left wins"
+    ),
+    pytest.param(
+        {LEFT: "0", RESET: "30", "Retry_After": "soon"},
+        30.0,
+        id="not an unreadable one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), X_RATE_LIMITS)
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_x_ratelimit_counts_on_a_refusal_that_says_nothing_is_left(
+    status, headers, seconds
+):
+    """And only where no header of a standard or a draft names a time."""
+    asked = wait_of_refusal(status, headers_of(**headers), float(EPOCH))
+    assert asked.seconds == seconds
+    if seconds:
+        assert asked.names_a_time
+    if asked.said.startswith("X-"):
+        assert asked.said == f"X-RateLimit-Reset: {headers[RESET].strip()}"
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 500, 502])
+def test_x_ratelimit_is_not_read_of_another_answer(status):
+    """A page that is well would slow down a healthy site: servers differ in it."""
+    headers = {LEFT: "0", RESET: "30"}
+    assert wait_of_refusal(status, headers_of(**headers), float(EPOCH)) == AskedFor(
+        None, ""
+    )
+
+
+def test_x_ratelimit_is_measured_by_the_clock_of_who_names_it():
+    """By the answer's own ``Date``, as any date is."""
+    at = "Tue, 14 Nov 2023 22:15:20 GMT"  # two minutes fast
+    headers = {LEFT: "0", RESET: f"{EPOCH + 128}", "Date": at}
+    asked = wait_of_refusal(403, headers_of(**headers), float(EPOCH))
+    assert asked.seconds == 9.0

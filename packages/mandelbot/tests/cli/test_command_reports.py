@@ -12,7 +12,7 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mandelbot import DIALECTS, RobotsTxt
+from mandelbot import DIALECTS
 from mandelbot.cli.output import Terminal, TerminalStyle
 from mandelbot.cli.output import check_report as findings
 from mandelbot.cli.output import compare_report as comparison
@@ -30,14 +30,6 @@ CORPUS = Path(
     os.environ.get("MANDELBOT_CORPUS")
     or Path(__file__).parents[5] / "shared" / "corpus"
 )
-
-
-def changes_to(robots: RobotsTxt, url: str, agent: str) -> list:
-    """Return what would change the verdict on a URL."""
-    body = "\n".join(record.raw for record in robots.records).encode()
-    return list(
-        explanation.changes_to(Question(url, agent, Rules("x", body)), robots.dialect)
-    )
 
 
 # SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt
@@ -159,90 +151,6 @@ LINES = st.one_of(
     st.sampled_from(["Robot-version: 2.0", "Crawl-delay: 1", "Disallow:", "Allow:"]),
     st.builds("{}: {}".format, st.sampled_from(["Allow", "Disallow"]), PATHS),
 )
-
-
-@given(st.lists(LINES, max_size=12), PATHS, st.sampled_from(sorted(DIALECTS)))
-def test_what_would_change_a_verdict_does(lines, path, dialect):
-    """Whoever makes the change gets the verdict that was promised, in each dialect."""
-    url = f"https://example.com{path}"
-    robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
-    verdict = robots.verdict(url, "bot")
-    for change in changes_to(robots, url, "bot"):
-        texts = [record.raw for record in robots.records]
-        at = change["line"] - 1
-        if change["change"] == "remove":
-            assert change["lines"] == [texts[at]]
-            assert change["line"] == verdict.rule.line
-            texts[at] = "#"
-        else:
-            texts[at:at] = change["lines"]
-            assert change["allowed"] is not verdict.allowed
-        changed = RobotsTxt.parse("\n".join(texts).encode(), dialect=dialect)
-        assert changed.verdict(url, "bot").allowed is change["allowed"]
-
-
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
-def test_a_line_that_would_change_it_is_found(dialect):
-    """For plain URLs there is one in every dialect, where a rule decided and where none
-    did.
-    """
-    for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
-        robots = RobotsTxt.parse(body, dialect=dialect)
-        added = [
-            one
-            for one in changes_to(robots, "/a/b", "bot/1.0")
-            if one["change"] == "add"
-        ]
-        assert len(added) == 1, body
-
-
-def test_what_decides_without_the_line_is_told_by_its_own_number():
-    """The numbers are those of the file as it is, not of the file without the line."""
-    robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
-    without = changes_to(robots, "/a/b", "bot")[0]
-    assert (without["change"], without["line"], without["allowed"]) == (
-        "remove",
-        2,
-        False,
-    )
-    assert without["rule"]["line"] == 3
-
-
-@pytest.mark.parametrize(
-    ("url", "line"),
-    [
-        ("/a*b", "Disallow: /a%2Ab"),
-        ("https://example.com/a$#top", "Disallow: /a%24"),
-        ("/a b?c=1", "Disallow: /a%20b?c=1"),
-        ("https://example.com", "Disallow: /"),
-    ],
-)
-def test_a_line_is_about_its_url_and_no_more(url, line):
-    """Signs that mean something in a rule are escaped."""
-    robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
-    (added,) = changes_to(robots, url, "bot")
-    assert (added["line"], added["lines"]) == (2, [line])
-
-
-@pytest.mark.parametrize(
-    ("rule", "lines"),
-    [
-        ("Disallow: /*a*b*c*d*e", ["Allow: /abcde*****"]),
-        ("Allow: /*a*b*c*d*e", ["Disallow: /abcde******"]),
-        ("Disallow: /*é", ["Allow: /é*"]),
-    ],
-)
-def test_a_line_can_beat_a_longer_one(rule, lines):
-    """By stars that match nothing, where the longest wins: in a tie Allow does."""
-    robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
-    url = "/é" if "é" in rule else "/abcde"
-    assert changes_to(robots, url, "bot")[1]["lines"] == lines
-
-
-def test_robots_txt_itself_cannot_be_forbidden():
-    """So no line is said to do it."""
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
-    assert changes_to(robots, "/robots.txt", "bot") == []
 
 
 def test_every_kind_of_finding_has_a_text():

@@ -59,7 +59,7 @@ def test_four_verbs_have_a_page(robots, arguments, code):
 
 
 def test_the_page_is_about_the_urls_and_the_robot(robots):
-    """Those of the call, in their order; what would change a verdict is with them."""
+    """Those of the call, in their order."""
     asked = [
         "/shop/a",
         "/b",
@@ -70,30 +70,15 @@ def test_the_page_is_about_the_urls_and_the_robot(robots):
         "--dialect",
         "google",
     ]
-    asked.append("--changes")
     data = data_of(
         robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode()
     )
     assert data["agents"] == ["Examplebot"]
     assert data["dialect"] == "google"
-    assert data["notes"] == {
-        "/shop/a": [
-            "Without line 6 it is allowed.",
-            "It is allowed with this before line 6: Allow: /shop/a",
-        ],
-        "/b": ["It is forbidden with this before line 6: Disallow: /b"],
-    }
+    assert data["urls"] == ["/shop/a", "/b"]
     data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
     assert data["agents"] == ["*"]
     assert data["urls"] == ["/private", "/shop", "/"]
-
-
-def test_what_changes_a_verdict_for_another_robot_is_not_told_of_the_pages(robots):
-    """The page tests URLs for one robot, also where all are asked about."""
-    asked = ["/shop/a", "--file", "-", "--robots", "--changes", "--format", "html"]
-    data = data_of(robots("explain", *asked, stdin=BODY).stdout.decode())
-    assert data["agents"] == ["*"]
-    assert data["notes"] == {"/shop/a": []}
 
 
 def test_the_policy_names_what_the_page_holds(robots):

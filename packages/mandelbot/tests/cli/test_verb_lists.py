@@ -96,23 +96,6 @@ def test_json_has_the_verdicts_of_each_url(robots, file):
     }
 
 
-def test_changes_are_shown_for_one_url_or_with_changes(robots, file):
-    """It costs a hundred times the rest: null where it was not looked for."""
-
-    def changes(*asked):
-        run = robots("explain", *asked, "--file", "robots.txt", "--format", "json")
-        return [one["changes"] for one in json.loads(run.stdout)["urls"]]
-
-    assert changes(*URLS) == [None, None, None]
-    assert [len(found) for found in changes(*URLS, "--changes")] == [1, 2, 2]
-    assert len(changes(URLS[1])[0]) == 2
-    text = robots(
-        "explain", *URLS, "--file", "robots.txt", "--format", "text"
-    ).stdout.decode()
-    assert text.count("  agent: ") == 3
-    assert "Without line" not in text
-
-
 def test_a_rule_beyond_the_size_limit_is_reported(robots, tmp_path):
     """500 KiB are read: what the rest would say is no verdict, and no secret."""
     filling = b"# filling the file up to what is read\n" * 14_000

@@ -274,9 +274,7 @@ class OutcomePolicy(NamedTuple):
     """What the project and its dialect say about answers.
 
     >>> from mandelbot import Answer, OutcomePolicy
-    >>> from mandelbot.answers.outcome import SiteKnowledge
-    >>> outcome = OutcomePolicy().outcome_of(Answer(404), SiteKnowledge())
-    >>> outcome.kind
+    >>> OutcomePolicy().outcome_of(Answer(404)).kind
     <OutcomeKind.ALLOW_ALL: 'allow all'>
     """
 

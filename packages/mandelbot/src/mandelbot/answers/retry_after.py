@@ -11,6 +11,12 @@ Where there is none that can be read, the drafts of "RateLimit header fields for
 then ``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and
 the time is in seconds from now. An answer that is well may have them, too, and says so
 how much is left.
+
+Older than the drafts, and defined by none: ``X-RateLimit-Remaining`` and
+``X-RateLimit-Reset``, which GitHub sends, and express-rate-limit and
+@fastify/rate-limit by default. Servers mean seconds by the reset, or a time since 1970,
+or something else. So they are read only where the site refuses a request and says that
+nothing is left (`wait_of_refusal`): then one of the two is evident.
 """
 
 from __future__ import annotations
@@ -96,6 +102,45 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     return AskedFor(
         seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds)
     )
+
+
+def wait_of_refusal(status: int, header: Header, now: float) -> AskedFor:
+    """Like `wait_asked_for`, of an answer that may refuse a request for its number.
+
+    ``X-RateLimit-*`` counts where no other header names a time.
+    """
+    asked = wait_asked_for(header, now)
+    is_unsaid = not asked.said or (asked.unreadable and asked.seconds is None)
+    if status not in _REFUSALS or not is_unsaid:
+        return asked
+    left = header("X-RateLimit-Remaining")
+    reset = header("X-RateLimit-Reset")
+    if left is None or reset is None or _text(left).strip() != "0":
+        return asked
+    seconds = _until_x_reset(_text(reset).strip(), header, now)
+    if seconds is None:
+        return asked
+    said = f"X-RateLimit-Reset: {_text(reset).strip()}"
+    return AskedFor(seconds, said, asked.unreadable, names_a_time=True)
+
+
+_REFUSALS = frozenset({403, 429, 503})
+_LONGEST_RESET = (
+    86_400  # seconds; a later time is none that a server of this kind means
+)
+
+
+def _until_x_reset(text: str, header: Header, now: float) -> float | None:
+    """Return seconds within a day, given as such or as a time since 1970."""
+    number = _DELAY_SECONDS.fullmatch(text)
+    if number is None:
+        return None
+    seconds = float(number[1]) + bool(number[2] and number[2].strip("0"))
+    if _DATES <= seconds < _NO_DATES:
+        seconds -= _clock(header, now)
+    if 0 < seconds <= _LONGEST_RESET:
+        return seconds
+    return None
 
 
 def quota_of(header: Header, now: float) -> tuple[int, float] | None:

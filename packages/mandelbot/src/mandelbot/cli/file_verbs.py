@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -125,11 +126,11 @@ def page_of(
     *,
     checked: dict[str, Any] | None = None,
     corrected: dict[str, Any] | None = None,
-    notes: dict[str, list[str]] | None = None,
+    urls: Sequence[str] = (),
 ) -> str:
     """Return the page about a robots.txt, with the reports made of it.
 
-    `notes` has the URLs to try on the page, each with sentences about it.
+    `urls` are those to try on the page at first.
     """
     # Importing this takes long, and only a page needs it.
     from mandelbot.cli.output.robots_page import RobotsPageData, render  # noqa: PLC0415
@@ -146,6 +147,6 @@ def page_of(
         dialect=dialect,
         is_chosen=bool(getattr(invocation.opts, "dialect", None)),
         agents=[agent] if isinstance(agent, str) else agent,
-        notes=notes or {},
+        urls=urls,
     )
     return render(subject, datetime.now(timezone.utc))

@@ -27,7 +27,6 @@ def explain(invocation: Invocation) -> Result:
     reports = [
         explanation.explain(
             *(one, invocation.dialect_for(one.agent)),
-            with_changes=opts.changes or len(questions) == 1,
             purposes=opts.purpose or (),
         )
         for one in questions
@@ -61,15 +60,10 @@ def _result(
         )
     elif wanted == "table":
         text = made_by.table(reports, invocation.terminal.paint)
-    notes = {  # beside the verdict for one robot
-        report["url"]: (
-            [] if invocation.opts.robots else explanation.change_sentences(report)
-        )
-        for report in reports
-    }
     page = None
     if questions:
-        page = partial(page_of, invocation, questions[0].rules, notes=notes)
+        urls = list(dict.fromkeys(one.url for one in questions))
+        page = partial(page_of, invocation, questions[0].rules, urls=urls)
     listed = {id(one.rules): one.rules for one in questions if invocation.opts.robots}
     return Result(
         made_by.exit_code(reports),

@@ -149,9 +149,6 @@ VERBS = {
         (
             *_OF_URLS,
             _DIALECT,
-            flag(
-                "--changes", "show what would change each verdict, also of several URLs"
-            ),
             many(
                 "--purpose",
                 f"a use of the page: {', '.join(CATEGORIES)}",

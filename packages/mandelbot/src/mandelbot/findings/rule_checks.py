@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mandelbot.findings.source import STANDARD, LintHit, quoted
@@ -147,12 +148,10 @@ class _WildcardRules:
 
     def __init__(self, rules: list[_RuleAt], effort: int) -> None:
         self.effort = effort
-        self._counts = Counter(
-            key
-            for rule in rules
-            if not rule.pattern.is_prefix
-            for key in _keys(rule.pattern.guard)
-        )
+        self._counts: Counter[str] = Counter()
+        for rule in rules:
+            if not rule.pattern.is_prefix:
+                self._counts.update(_keys(rule.pattern.guard))
         self._by_key: defaultdict[str, list[_RuleAt]] = defaultdict(list)
         self._sizes: set[int] = set()
         """Lengths of the keys in use: the usual one, and of guards that are shorter."""
@@ -171,21 +170,31 @@ class _WildcardRules:
         if not self._by_key:
             return None
         target = _example(rule.pattern)
-        for size in self._sizes:
-            for key in {target[at : at + size] for at in range(len(target) - size + 1)}:
-                for wildcard in self._by_key.get(key, ()):
-                    if self.effort < 0:
-                        return None
-                    self.effort -= 1 + len(wildcard.pattern.middle)
-                    if wildcard.pattern.matches(target):
-                        return wildcard
+        for wildcard in self._looked_up(target):
+            if self.effort < 0:
+                return None
+            self.effort -= 1 + len(wildcard.pattern.middle)
+            if wildcard.pattern.matches(target):
+                return wildcard
         return None
+
+    def _looked_up(self, target: str) -> Iterator[_RuleAt]:
+        """Yield the rules whose key is a piece of a target."""
+        for size in self._sizes:
+            for key in _pieces(target, size):
+                yield from self._by_key.get(key, ())
 
 
 def _keys(guard: str) -> list[str]:
     if len(guard) <= _KEY:
         return [guard]
-    return [guard[at : at + _KEY] for at in range(len(guard) - _KEY + 1)]
+    return list(_pieces(guard, _KEY))
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    """Yield the pieces of a size; each once, in their order."""
+    places = range(len(text) - size + 1)
+    yield from dict.fromkeys(text[at : at + size] for at in places)
 
 
 def _example(pattern: Pattern) -> str:
@@ -255,37 +264,35 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
         if rule.field != "allow" or not path.strip("/*"):
             continue
         head = pattern.head
-        around = [head[:size] for size in lengths[: bisect_right(lengths, len(head))]]
-        within = heads[(at := bisect_left(heads, head)) : at + 1]
-        near = [
-            one
-            for one in (*around, *within)
+        shorter = lengths[: bisect_right(lengths, len(head))]
+        at = bisect_left(heads, head)
+        near = [head[:size] for size in shorter] + heads[at : at + 1]
+        rivals = [
+            longest[one]
+            for one in near
             if one in longest and one[: len(head)] == head[: len(one)]
         ]
-        found = max(
-            (longest[one] for one in near), key=lambda one: one[0], default=None
-        )
-        if found is None or _can_hardly_meet(path, found[1].value):
+        if not rivals:
             continue
-        if found[0] >= escaped_length(path):
-            does = "is longer than"
-            if found[0] == escaped_length(path):
-                does = "is as long as"
-            message = (
-                f"The Disallow of line {found[1].number}, with wildcards, {does} this"
-                " Allow."
-            )
-            yield LintHit("allow-loses", rule.number, message)
+        length, rival = max(rivals, key=itemgetter(0))
+        own_length = escaped_length(path)
+        if length < own_length or _can_hardly_meet(path, rival.value):
+            continue
+        does = "is longer than"
+        if length == own_length:
+            does = "is as long as"
+        message = (
+            f"The Disallow of line {rival.number}, with wildcards, {does} this Allow."
+        )
+        yield LintHit("allow-loses", rule.number, message)
 
 
 def _check_explicit(group: Group) -> Check:
     """Find paths that match exactly in version 2.0: no pattern character."""
-    first = group.directives[0] if group.directives else None
-    if (
-        first is None
-        or first.field != "robot-version"
-        or not first.value.startswith("2")
-    ):
+    if not group.directives:
+        return
+    first = group.directives[0]
+    if first.field != "robot-version" or not first.value.startswith("2"):
         return
     for rule in group.rules():
         if rule.value and not _SIGNS & set(rule.value):
@@ -298,26 +305,8 @@ def _check_explicit(group: Group) -> Check:
 
 def _check_dropped(groups: list[Group]) -> Check:
     """Find rules to repeat in special blocks (SearchTools, "Bad Examples")."""
-    everyone = [
-        # of a rule that begins with *, one match
-        (rule.number, f"/{rule.value.lstrip('/')}")
-        for group in groups
-        if any(agent.value == "*" for agent in group.agents)
-        for rule in group.rules()
-        # What is closed but for the robots that are named is meant so.
-        if rule.field == "disallow"
-        and path_of(rule.value, 1, STANDARD)
-        and rule.value.strip("/*$")
-    ]
-    of_name: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        for agent in group.agents:
-            name = name_of(agent).lower()
-            if name in {"", "*"}:
-                continue
-            places = of_name.setdefault(name, [])
-            if places[-1:] != [place]:  # a group may name a robot a thousand times
-                places.append(place)
+    everyone = list(_closed_to_everyone(groups))
+    of_name = _groups_by_name(groups)
     effort = _EFFORT
     seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
     for name, places in of_name.items():
@@ -331,21 +320,11 @@ def _check_dropped(groups: list[Group]) -> Check:
         # advertisement.
         if not any(paths) and (paths or (rules and name not in SEARCH_ENGINES)):
             continue
-        lengths = {len(path) for path in paths if path}
-        wild = [
-            wildcard_pattern(path, normalise)
-            for path in paths
-            if "*" in path or "$" in path
-        ]
-        effort -= len(rules) + len(everyone) * (1 + len(lengths) + len(wild))
+        closed = _ClosedPaths(paths)
+        effort -= len(rules) + len(everyone) * (1 + closed.effort)
         if effort < 0:
             continue
-        dropped = [
-            number
-            for number, path in everyone
-            if not any(path[:size] in paths for size in lengths)
-            and not any(one.matches(normalise(path)) for one in wild)
-        ]
+        dropped = [number for number, path in everyone if not closed.hold(path)]
         if dropped:
             agents = groups[places[0]].agents
             agent = next(one for one in agents if name_of(one).lower() == name)
@@ -355,6 +334,58 @@ def _check_dropped(groups: list[Group]) -> Check:
                 " group for *."
             )
             yield LintHit("own-group-drops-rules", agent.number, message)
+
+
+def _closed_to_everyone(groups: list[Group]) -> Iterator[tuple[int, str]]:
+    """Yield line and path of each Disallow for *; where it begins with *, a match.
+
+    What is closed but for the robots that are named is meant so: no ``Disallow: /``.
+    """
+    for group in groups:
+        if not any(agent.value == "*" for agent in group.agents):
+            continue
+        for rule in group.rules():
+            is_path = path_of(rule.value, 1, STANDARD) and rule.value.strip("/*$")
+            if rule.field == "disallow" and is_path:
+                yield rule.number, f"/{rule.value.lstrip('/')}"
+
+
+def _groups_by_name(groups: list[Group]) -> dict[str, list[int]]:
+    """Return the places of the groups of each robot that is named."""
+    of_name: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        for agent in group.agents:
+            name = name_of(agent).lower()
+            if name in {"", "*"}:
+                continue
+            places = of_name.setdefault(name, [])
+            if places[-1:] != [place]:  # a group may name a robot a thousand times
+                places.append(place)
+    return of_name
+
+
+class _ClosedPaths:
+    """The paths that a robot's own groups close."""
+
+    def __init__(self, paths: set[str]) -> None:
+        self._paths = paths
+        self._lengths = {len(path) for path in paths if path}
+        self._wild: list[Pattern] = []
+        for path in paths:
+            if "*" in path or "$" in path:
+                self._wild.append(wildcard_pattern(path, normalise))
+
+    @property
+    def effort(self) -> int:
+        """How much is compared for a path."""
+        return len(self._lengths) + len(self._wild)
+
+    def hold(self, path: str) -> bool:
+        """Return whether a path is closed by one of them."""
+        if any(path[:size] in self._paths for size in self._lengths):
+            return True
+        target = normalise(path)
+        return any(one.matches(target) for one in self._wild)
 
 
 _EFFORT_STARS = 100_000  # pairs of rules of groups for * that are compared
@@ -386,15 +417,15 @@ def _check_stars(groups: list[Group]) -> Check:
 
 def _meet(rules: list[_RuleAt], others: list[_RuleAt]) -> bool:
     """Return whether a rule matches all that one of the other kind in others does."""
-    return any(
-        one.record.field != other.record.field
-        and (
-            one.pattern.matches(_example(other.pattern))
-            or other.pattern.matches(_example(one.pattern))
-        )
-        for one in rules
-        for other in others
-    )
+    return any(_covers(one, other) for one in rules for other in others)
+
+
+def _covers(one: _RuleAt, other: _RuleAt) -> bool:
+    if one.record.field == other.record.field:
+        return False
+    if one.pattern.matches(_example(other.pattern)):
+        return True
+    return other.pattern.matches(_example(one.pattern))
 
 
 def _closing_lines(numbers: list[int]) -> str:

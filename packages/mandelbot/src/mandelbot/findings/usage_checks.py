@@ -201,8 +201,9 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
         if refused is None and path is not None and not allowed.is_signal:
             # The path precedes only statements of the same field: a signal about all
             # pages counts.
-            refused = refusing.refused.get((category, None))
-            refused = refused if refused and refused.is_signal else None
+            of_all = refusing.refused.get((category, None))
+            if of_all is not None and of_all.is_signal:
+                refused = of_all
         if refused is not None:
             at = "in the same line"
             if refused.line != allowed.line:

@@ -37,8 +37,13 @@ def probes(value: str) -> Iterator[str]:
     path = _path(value)
     yield from _near(path)  # as written: a wildcard that is none
     bare = path.removesuffix("$")
-    for filling in _FILLINGS if any(sign in path for sign in "*?[") else _FILLINGS[:1]:
+    fillings = _FILLINGS if _has_wildcards(path) else _FILLINGS[:1]
+    for filling in fillings:
         yield from _near(_filled(bare, filling))
+
+
+def _has_wildcards(path: str) -> bool:
+    return any(sign in path for sign in "*?[")
 
 
 def decisive(values: Iterable[str]) -> Iterator[str]:
@@ -71,9 +76,7 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
         last = bisect_left(literals, f"{head}\U0010ffff")
         for number in range(place, place + min(_MEETINGS, last - first)):
             other = literals[first + number % (last - first)]
-            both = next(
-                (n for n in range(len(rest), 0, -1) if other.endswith(rest[:n])), 0
-            )
+            both = _overlap(other, rest)
             yield from (other + rest, f"{other}x{rest}", other + rest[both:])
             yield from (f"{other}{rest}x", f"{other}x{rest}x")  # past a $
         for number in range(place, place + min(_MEETINGS, len(starred))):
@@ -84,21 +87,32 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
                 yield from (head + rest + its, f"{head}x{rest}{its}")
 
 
+def _overlap(text: str, other: str) -> int:
+    """Return how many characters at the end of the one begin the other."""
+    for count in range(len(other), 0, -1):
+        if text.endswith(other[:count]):
+            return count
+    return 0
+
+
 def _path(value: str) -> str:
     """Return a rule's path, from the root; of a URL its path; # begins no fragment."""
-    parts = split_url(value) if "://" in value else None
-    path = parts[1] if parts else value
+    path = value
+    if "://" in value:
+        parts = split_url(value)
+        if parts is not None:
+            path = parts[1]
     return f"/{path.removeprefix('/')}".replace("#", "%23")
 
 
 def _filled(path: str, filling: str) -> str:
     """Return the path with something for its wildcards, and for those of globs."""
-    path = _BRACKET.sub(lambda bracket: bracket[1][0], path) if "[" in path else path
-    return (
-        path.replace("*", filling)
-        .replace("?", "?" if not filling else "q")
-        .replace("\\", "")
-    )
+    if "[" in path:
+        path = _BRACKET.sub(lambda bracket: bracket[1][0], path)
+    path = path.replace("*", filling)
+    if filling:
+        path = path.replace("?", "q")
+    return path.replace("\\", "")
 
 
 def _near(path: str) -> Iterator[str]:
@@ -134,7 +148,7 @@ _PATTERNS = 250
 
 def price_of(paths: Iterable[str]) -> int:
     """Return how many decisions by plain paths take as long as one by these, about."""
-    tried = sum(len(path) for path in paths if any(sign in path for sign in "*?["))
+    tried = sum(len(path) for path in paths if _has_wildcards(path))
     return 1 + tried // _PATTERNS
 
 
@@ -188,9 +202,8 @@ class Questions:
         )
         self._most_robots = len(self._own) ** 2 if all_robots else most_robots
         self._most_others = _OTHERS if all_robots else 0
-        always = sum(
-            2 * len(paths) for groups in self._own.values() for paths in groups
-        )
+        every_group = chain.from_iterable(self._own.values())
+        always = 2 * sum(map(len, every_group))
         effort = always * price_of(self._everything) + len(self._own) ** 2
         self.is_too_large = effort > _AFFORDED
         """Whether a part alone can be asked of what is to be asked because of each
@@ -224,11 +237,13 @@ class Questions:
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
         everywhere = self._urls(list(self._everything), self._most_others or quota)
         for agent in agents:
-            groups = self._own.get("*" if agent == self.nobody else agent, ())
+            groups = self._own.get(self._name_in_files(agent), ())
             paths = list(dict.fromkeys(chain(*groups)))
             own = self._urls(paths, quota)
-            count = 2 * (quota if self.is_too_large else len(paths))
-            always = self._some(list(decisive(paths)), count)
+            most = 2 * len(paths)
+            if self.is_too_large:
+                most = 2 * quota
+            always = self._some(list(decisive(paths)), most)
             yield agent, dict.fromkeys([*always, *own, *everywhere])
 
     def _known(self, names: list[str], short: set[str]) -> list[str]:
@@ -237,18 +252,26 @@ class Questions:
         Such a name is in anything, also in a header that was made up.
         """
         self.has_short_names = bool(short)
+        if not short:
+            return []
         named = {name.lower() for name in names}
-        return [
-            robot.name
-            for robot in (KNOWN_ROBOTS if short else ())
-            if robot.name.lower() not in named
-            and any(name in robot.name.lower() for name in short)
-        ]
+        found = []
+        for robot in KNOWN_ROBOTS:
+            known = robot.name.lower()
+            if known not in named and any(name in known for name in short):
+                found.append(robot.name)
+        return found
 
     def about_allowed(self, agent: str) -> dict[str, None]:
         """Return the questions about a robot's Allow rules, whose order matters."""
-        rules = self._allowed.get("*" if agent == self.nobody else agent, ())
+        rules = self._allowed.get(self._name_in_files(agent), ())
         return dict.fromkeys(decisive(rules))
+
+    def _name_in_files(self, agent: str) -> str:
+        """Return by which name the rules for a robot are found."""
+        if agent == self.nobody:
+            return "*"
+        return agent
 
     def values_as_written(self) -> list[str]:
         """Return the User-agent values that are more than a name."""
@@ -283,9 +306,8 @@ class Questions:
         """
         for letter in ascii_lowercase + digits:
             name = letter * 8
-            if all(
-                robots.verdict("/", name).agent in {None, "*"} for robots in self._files
-            ):
+            found = {robots.verdict("/", name).agent for robots in self._files}
+            if found <= {None, "*"}:
                 return name
         return "unnamed"
 

@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -128,9 +129,8 @@ class _Writer:
             _text(self._lines(self._sitemaps)),
             self.comments.end,
         ]
-        return "\n".join(
-            "".join(f"{line}\n" for line in part) for part in parts if part
-        )
+        written = [map("{}\n".format, part) for part in parts if part]
+        return "\n".join(map("".join, written))
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
         """Return the lines of a field for all robots, if any robot reads them.
@@ -142,7 +142,8 @@ class _Writer:
             found = self._with_bare_sitemaps(outline, found)
         kept = [record for record in found if record.value]
         unread = [record for record in found if not record.value]
-        unread += kept[1:] if field == "host" else []
+        if field == "host":
+            unread += kept[1:]
         self._blocks.unread.update(record.number for record in unread)
         return kept
 
@@ -178,28 +179,29 @@ class _Writer:
         pattern = next((block for block in blocks if "*" in block.names), None)
         is_made = yandex is not None or not self._for_yandex
         if not is_made and self._hides_a_name(_YANDEX):
-            yield from (
-                [*map(self._agent, b.agents), *self._directives(b)] for b in blocks
-            )
+            for block in blocks:
+                yield self._group(block)
             yield self._lines(self._for_yandex)
             return
         for block in blocks:
             if block is pattern and not is_made:
                 yield self._made_for_yandex(block)
                 is_made = True
-            yield [
-                *map(self._agent, block.agents),
-                *self._directives(block),
-                *self._lines(self._for_yandex if block is yandex else []),
-            ]
+            group = self._group(block)
+            if block is yandex:
+                group += self._lines(self._for_yandex)
+            yield group
         if not is_made:
             yield self._made_for_yandex(Block())
+
+    def _group(self, block: Block) -> list[RewrittenLine]:
+        return [*map(self._agent, block.agents), *self._directives(block)]
 
     def _hides_a_name(self, new: str) -> bool:
         """Whether a robot of two names would match a new name, not the file's."""
         if self._dialect.agent_match != "inside":
             return False
-        names = (name for block in self._blocks.blocks for name in block.names)
+        names = chain.from_iterable(block.names for block in self._blocks.blocks)
         return any(name != "*" and len(name) < len(new) for name in names)
 
     def _made_for_yandex(self, pattern: Block) -> list[RewrittenLine]:
@@ -276,19 +278,16 @@ def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
     found = set()
     for group in outline.groups:
         last = group.agents[-1].number
-        following = (
-            record
-            for record in group.directives
-            if record.number > last and grammar.directive.match(f"\n{record.raw}")
-        )
-        first = next(following, None)
-        if first is not None and first.field == "robot-version":
-            found.add(first.number)
+        for record in group.directives:
+            if record.number > last and grammar.directive.match(f"\n{record.raw}"):
+                if record.field == "robot-version":
+                    found.add(record.number)
+                break
     return found
 
 
 def _text(lines: Iterable[RewrittenLine]) -> list[str]:
-    return [text for line in lines for text in line.write()]
+    return [*chain.from_iterable(line.write() for line in lines)]
 
 
 # As far as a path is the same to all robots: without what some of them decode or read
@@ -331,7 +330,9 @@ def _head(rule: Record, dialect: Dialect) -> str:
     parts = None
     if "://" in value and dialect.full_urls and not dialect.paths_as_written:
         parts = split_url(value)
-    literal = _LITERAL.match(value if parts is None else parts[1])
+    if parts is not None:
+        value = parts[1]
+    literal = _LITERAL.match(value)
     return literal[0] if literal else ""
 
 

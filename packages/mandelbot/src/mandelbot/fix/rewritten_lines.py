@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mandelbot.robotstxt.dialects import FIELDS, OWN_FIELDS, documented
@@ -62,7 +63,9 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
 
     def key_of(agent: Record) -> str:
         name = grammar.robot_name(agent.value).lower()
-        return name if alone else name or agent.value.lower() or _NAMELESS
+        if alone:
+            return name
+        return name or agent.value.lower() or _NAMELESS
 
     # Where groups have versions, which of them counts for a robot is not by its name
     # alone.
@@ -80,19 +83,18 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
         for agent in group.agents:
             name = key_of(agent)
             groups = memberships.get(name, by_itself)
-            if not name:
+            line = (name, as_written(agent, alone=alone).lower(), groups)
+            # of several groups the first alone counts
+            if not name or place not in groups.places:
                 found.unread.add(agent.number)
-            elif place not in groups.places:
-                # of several groups the first alone counts
-                found.unread.add(agent.number)
-            elif (name, as_written(agent, alone=alone).lower(), groups) in written:
+            elif line in written:
                 found.merged.add(agent.number)
             else:
-                key = (groups, name == "*" and dialect.agent_match in _LOOKING_INSIDE)
-                block = by_groups.setdefault(key, Block())
+                stands_apart = name == "*" and dialect.agent_match in _LOOKING_INSIDE
+                block = by_groups.setdefault((groups, stands_apart), Block())
                 block.agents.append(agent)
                 block.names.append(name)
-                written.add((name, as_written(agent, alone=alone).lower(), groups))
+                written.add(line)
     for (groups, _), block in by_groups.items():
         block.directives = list(_directives(outline, groups))
     found.blocks = list(by_groups.values())
@@ -120,10 +122,10 @@ class _Membership:
     def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
         self.places = dict.fromkeys(places)
         """Of its groups."""
-        if own is None:
-            self.own = None
-        else:
-            self.own = {record.number for run in own for record in run.own}
+        self.own: set[int] | None = None
+        if own is not None:
+            records = chain.from_iterable(run.own for run in own)
+            self.own = {record.number for record in records}
         """The lines with delays and the like that are about it; None: all."""
 
 
@@ -142,7 +144,9 @@ def _memberships(
     shared: dict[tuple[tuple[int, ...], tuple[int, ...]], _Membership] = {}
     memberships = {}
     for name, places in found.items():
-        runs = {key: run for own in places.values() for key, run in own.items()}
+        runs: dict[int, AgentRun] = {}
+        for own in places.values():
+            runs.update(own)
         key = (tuple(places), tuple(runs))
         if key not in shared:
             shared[key] = _Membership(places, runs.values())
@@ -152,9 +156,9 @@ def _memberships(
 
 def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(
-        sizes[place] for member in set(memberships.values()) for place in member.places
-    )
+    members = set(memberships.values())
+    places = chain.from_iterable(member.places for member in members)
+    return sum(sizes[place] for place in places)
 
 
 def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
@@ -176,8 +180,9 @@ def _set_aside(outline: Outline, found: Blocks) -> None:
             found.loose.append(record)
         elif record.field not in ABOUT_ALL:
             found.unread.add(record.number)
-    kept = {record.number for block in found.blocks for record in block.directives}
-    for record in [record for group in outline.groups for record in _own(group)]:
+    written = chain.from_iterable(block.directives for block in found.blocks)
+    kept = {record.number for record in written}
+    for record in chain.from_iterable(map(_own, outline.groups)):
         if _is_odd(record) or record.number not in kept:
             found.unread.add(record.number)
     for block in found.blocks:

@@ -172,8 +172,10 @@ def _loc(entry: Element) -> str:
         child for child in entry.children if child.name == "loc" and child.text.strip()
     ]
     own = [child for child in found if child.prefix == entry.prefix]
+    if found:
+        return (own or found)[0].text
     is_bare = entry.text.strip().lower().startswith(("http://", "https://"))
-    return next((child.text for child in (*own, *found)), entry.text if is_bare else "")
+    return entry.text if is_bare else ""
 
 
 def _rss_link(item: Element) -> str:
@@ -249,10 +251,10 @@ def sniff_format(text: str, document_type: str) -> SniffedFormat | None:
         if name in _HTML:
             return SniffedFormat(None, is_text=False, problem="html", detail=name)
         if name in _BY_ROOT:
-            is_late = bool(text[: tag.start()].strip())
-            return SniffedFormat(
-                _BY_ROOT[name], is_text=False, problem="late-start" if is_late else ""
-            )
+            problem = ""
+            if text[: tag.start()].strip():
+                problem = "late-start"
+            return SniffedFormat(_BY_ROOT[name], is_text=False, problem=problem)
         if name in _BY_ENTRY:
             return SniffedFormat(_BY_ENTRY[name], is_text=False, problem="no-root")
     if _URL_LINE.search(text):

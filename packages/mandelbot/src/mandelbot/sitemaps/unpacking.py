@@ -101,7 +101,7 @@ class Gunzip:
                 self._input = self._input.lstrip(b"\0")
             short = len(self._input) < (len(_MAGIC) if self._between else 1)
             if short and not self._full and not self._source.ended:
-                if not self._has_more():
+                if not self._read_more():
                     return b""
             elif self._between:
                 self._next_member()
@@ -113,7 +113,7 @@ class Gunzip:
                 return block
         return b""
 
-    def _has_more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read more input. False: more must be fed first."""
         more = self._source.read()
         self._input += more

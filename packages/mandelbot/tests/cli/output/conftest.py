@@ -18,7 +18,7 @@ from mandelbot.fix import normalize
 def page():
     """Make the page of a file."""
 
-    def make(body, agent="Examplebot", *, dialect="mandelbot", notes=None, **came):
+    def make(body, agent="Examplebot", *, dialect="mandelbot", urls=(), **came):
         rules = Rules(came.pop("source", "robots.txt"), body, **came)
         reads, corrected = DIALECTS.get(dialect, dialect), None
         if rules.read(reads)[0] is not None:
@@ -30,7 +30,7 @@ def page():
             corrected=corrected,
             dialect=reads,
             agents=[agent] if isinstance(agent, str) else agent,
-            notes=notes or {},
+            urls=urls,
         )
         return render(subject, datetime(2026, 11, 20, 12, 30))  # noqa: DTZ001 - UTC, as it says
 

@@ -324,20 +324,6 @@ def test_names_are_tried_in_their_order(shown):
     assert one(browser, ".verdict").text.startswith("forbidden by line 2")
 
 
-def test_what_would_change_a_verdict_is_told(shown):
-    """Of the URLs that the page is about, for its robot and its dialect: it was tried
-    for these.
-    """
-    browser = shown(BODY, notes={"/shop": ["Without line 9 it is allowed."], "/b": []})
-    assert one(browser, "#urls").get_property("value") == "/shop\n/b"
-    assert "Without line 9 it is allowed." in one(browser, ".result").text
-    Select(one(browser, "#dialect")).select_by_visible_text("google")
-    assert "Without line 9" not in one(browser, ".result").text
-    Select(one(browser, "#dialect")).select_by_visible_text("mandelbot")
-    write(browser, "agents", "Otherbot")
-    assert "Without line 9" not in one(browser, ".result").text
-
-
 @pytest.mark.parametrize(
     ("url", "hint"),
     [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -54,40 +55,33 @@ def check(
 
     `failure` is why it is not available.
     """
-    is_read = rules.is_there and failure is None
-    delivery = rules.delivery
-    robots = None
-    if is_read:
+    every: list[Finding] = []
+    records: Sequence[Record] = ()
+    if rules.delivery is not None:
+        every += lint_delivery(rules.delivery)
+    if rules.is_there and failure is None:
         robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
-    every = [
-        *(lint_delivery(delivery) if delivery else ()),
-        *(lint(robots, site=rules.site) if robots else ()),
-    ]
+        every += lint(robots, site=rules.site)
+        records = robots.records
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
-    records = () if robots is None else robots.records
     excused = _excused(records)
-    found = [
-        one
-        for one in every
-        if wanted.takes(one.code)
-        and not excused.get(one.code, frozenset()) & {None, one.line}
-    ]
+    found = []
+    for one in every:
+        excuses = excused.get(one.code, set())
+        if wanted.takes(one.code) and not excuses & {None, one.line}:
+            found.append(one)
     lines = {one.line for one in found}
     texts = {line.number: line.raw for line in records if line.number in lines}
+    counts = dict.fromkeys(map(str, reversed(Severity)), 0)
+    for one in found:
+        counts[str(one.severity)] += 1 + one.more
     return {
         "source": rules.source,
         "failure": failure,
-        "delivery": None if delivery is None else _delivery(delivery),
+        "delivery": _delivery(rules.delivery),
         "findings": [_finding(one, texts) for one in found],
-        "ignored": (
-            sum(1 + one.more for one in every) - sum(1 + one.more for one in found)
-        ),
-        "counts": {
-            str(severity): sum(
-                1 + one.more for one in found if one.severity is severity
-            )
-            for severity in reversed(Severity)
-        },
+        "ignored": sum(1 + one.more for one in every) - sum(counts.values()),
+        "counts": counts,
     }
 
 
@@ -100,25 +94,27 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line by
     itself about the file.
     """
-    found: dict[str, set[int | None]] = {}
+    found: defaultdict[str, set[int | None]] = defaultdict(set)
     for record in records:
-        excuse = None
-        if record.comment:
-            excuse = _EXCUSE.match(record.comment)
-        for code in excuse[1].replace(",", " ").split() if excuse else ():
-            found.setdefault(code, set()).add(record.number if record.name else None)
-            if record.name:  # nor is the comment itself a finding
-                found.setdefault("comment-after-directive", set()).add(record.number)
+        excuse = _EXCUSE.match(record.comment or "")
+        if excuse is None:
+            continue
+        codes = excuse[1].replace(",", " ").split()
+        line = None
+        if record.name:
+            line = record.number
+            codes.append("comment-after-directive")  # nor is the comment itself one
+        for code in codes:
+            found[code].add(line)
     return found
 
 
 def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the reports on several files as one, with the sums of their counts."""
-    counts = {
-        name: sum(one["counts"][name] for one in reports)
-        for name in reports[0]["counts"]
-    }
-    return {"files": reports, "counts": counts}
+    counts: Counter[str] = Counter()
+    for one in reports:
+        counts.update(one["counts"])
+    return {"files": reports, "counts": dict(counts)}
 
 
 def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
@@ -145,7 +141,9 @@ _DELIVERED = (
 )
 
 
-def _delivery(delivery: Delivery) -> dict[str, Any]:
+def _delivery(delivery: Delivery | None) -> dict[str, Any] | None:
+    if delivery is None:
+        return None
     data = {name: getattr(delivery, name) for name in _DELIVERED}
     if delivery.seconds is not None:
         data["seconds"] = round(delivery.seconds, 3)
@@ -216,12 +214,16 @@ def _kind_text(
 
 def _more_like_it(found: list[dict[str, Any]]) -> str:
     count = len(found) - 1 + sum(one["more"] for one in found)
-    places = [str(one["line"]) for one in found[1:] if one["line"]]
-    where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")
-    at = ""
-    if places:
-        at = f", line{'s' if places[1:] else ''} {where}"
-    return f" And {count:,} more{at}." if count else ""
+    if not count:
+        return ""
+    lines = [one["line"] for one in found[1:] if one["line"]]
+    if not lines:
+        return f" And {count:,} more."
+    listed = [*map(str, lines[:_LINES_LISTED])]
+    if count > _LINES_LISTED:
+        listed.append("…")
+    plural = "s" if len(lines) > 1 else ""
+    return f" And {count:,} more, line{plural} {', '.join(listed)}."
 
 
 def rule_data(code: str) -> dict[str, str]:
@@ -239,10 +241,12 @@ def rule_data(code: str) -> dict[str, str]:
 def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
     """Return what findings are about, and to whom they matter."""
     parts = []
-    for kind in map(FINDINGS.__getitem__, codes):
+    for code in codes:
+        kind = FINDINGS[code]
         head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
-        texts = (paint.wrapped(said, 2, "  ") for said in (kind.text, kind.why))
-        parts.append(joined([head, *texts]))
+        text = paint.wrapped(kind.text, 2, "  ")
+        why = paint.wrapped(kind.why, 2, "  ")
+        parts.append(joined([head, text, why]))
     return "\n".join(parts)
 
 
@@ -255,10 +259,11 @@ def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
 
 def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return each severity that there is with its count, or that nothing is wrong."""
-    counts = [(name, count) for name, count in report["counts"].items() if count]
-    return [(name, counted(count, name)) for name, count in counts] or [
-        ("good", "nothing is wrong")
-    ]
+    found = []
+    for name, count in report["counts"].items():
+        if count:
+            found.append((name, counted(count, name)))
+    return found or [("good", "nothing is wrong")]
 
 
 def text_of(
@@ -273,13 +278,19 @@ def text_of(
     texts = [text(one, paint, in_full=opts.full) for one in reports]
     if "files" not in report:
         return texts[0]
-    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
     total = _summary({**report, "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])
-    not_there = ""
     if failed:
-        not_there = f", {paint('error', f'{failed:,} not available')}"
-    return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
+        total += f", {paint('error', f'{failed:,} not available')}"
+    texts.append(f"{counted(len(reports), 'file')}: {total}\n")
+    return "".join(map(_apart, texts[:-1])) + texts[-1]
+
+
+def _apart(text: str) -> str:
+    """Return a report with an empty line after it, if it has several lines."""
+    if text.count("\n") > 1:
+        return f"{text}\n"
+    return text
 
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -287,14 +298,16 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) -> str:
     """Return one log of one run. Its rules are all findings that are looked for."""
-    reports = list(reports)
     codes = [code for code in FINDINGS if takes(code)]
     index = {code: place for place, code in enumerate(codes)}
-    failures = [
-        {"level": "error", "message": {"text": one["failure"]}}
-        for one in reports
-        if one["failure"]
-    ]
+    failures = []
+    results: list[dict[str, Any]] = []
+    for report in reports:
+        if report["failure"]:
+            message = {"text": report["failure"]}
+            failures.append({"level": "error", "message": message})
+        source = report["source"]
+        results += [_result(source, one, index) for one in report["findings"]]
     run = {
         "tool": {
             "driver": {
@@ -309,17 +322,11 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
                 "toolExecutionNotifications": failures,
             }
         ],
-        "results": [
-            _result(report["source"], one, index)
-            for report in reports
-            for one in report["findings"]
-        ],
+        "results": results,
         "columnKind": "unicodeCodePoints",
     }
-    return (
-        json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
-        + "\n"
-    )
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -376,7 +383,9 @@ def github_text(reports: Iterable[dict[str, Any]], *, in_full: bool = False) -> 
         for line in _commands(report):
             of_kind = notes if line.startswith("::notice ") else shown
             of_kind.append(f"{line}\n")
-    return "".join(shown + notes if in_full else shown)
+    if in_full:
+        shown += notes
+    return "".join(shown)
 
 
 def _commands(report: dict[str, Any]) -> Iterator[str]:

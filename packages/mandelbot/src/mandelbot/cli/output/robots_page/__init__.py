@@ -9,7 +9,7 @@ decides by itself, by scripts that are held equal to the package (`read.js`,
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from html import escape
 from itertools import islice
@@ -79,16 +79,14 @@ def title_of(rules: Rules) -> str:
 
 
 _REASONS = (
-    *(
-        "A_RULE",
-        "NO_RULE",
-        "NOT_LISTED",
-        "NO_GROUP",
-        "STAR_IGNORED",
-        "ROBOTS_TXT",
-        "NOT_A_URL",
-        "TOO_COSTLY",
-    ),
+    "A_RULE",
+    "NO_RULE",
+    "NOT_LISTED",
+    "NO_GROUP",
+    "STAR_IGNORED",
+    "ROBOTS_TXT",
+    "NOT_A_URL",
+    "TOO_COSTLY",
 )
 _OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
 _NAMED = 100  # robots of the file that are offered
@@ -100,24 +98,25 @@ def tester_data(
     subject: RobotsPageData, before: ShownFile, after: ShownFile | None
 ) -> dict[str, Any]:
     """Return what the page's scripts need, except the files that it shows."""
-    dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
     site = subject.rules.site
+    dialects = {}
+    for name, dialect in {**DIALECTS, subject.dialect.name: subject.dialect}.items():
+        dialects[name] = {
+            "reads": dialect_data(dialect),
+            "about": DIALECT_TEXTS.get(name, OWN_DIALECT),
+            "meaning": _meaning(subject, dialect),
+        }
+    urls = list(subject.urls)
+    if not urls:
+        urls = [site + path for path in _paths(subject.rules)]
     return {
         "site": site,
         "dialect": subject.dialect.name,
         "own_dialects": {} if subject.is_chosen else own_dialects(),
-        "dialects": {
-            name: {
-                "reads": dialect_data(dialect),
-                "about": DIALECT_TEXTS.get(name, OWN_DIALECT),
-                "meaning": _meaning(subject, dialect),
-            }
-            for name, dialect in dialects.items()
-        },
+        "dialects": dialects,
         "max_bytes": subject.rules.max_bytes,
         "agents": list(subject.agents),
-        "urls": list(subject.notes) or [site + path for path in _paths(subject.rules)],
-        "notes": subject.notes,
+        "urls": urls,
         "before": before.octets,
         "after": None if after is None else after.octets,
         "reasons": {name: getattr(Verdict, name) for name in _REASONS},
@@ -136,12 +135,14 @@ def dialect_data(dialect: Dialect) -> dict[str, Any]:
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
     """Return the robots to choose from, by kind: those that the file names first."""
+    offered = []
     of_file = list(islice(rules.robots_named(), _NAMED))
-    known = [
-        (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
-        for kind, words in KINDS.items()
-    ]
-    return [*([("In the file", of_file)] if of_file else ()), *known]
+    if of_file:
+        offered.append(("In the file", of_file))
+    for kind, words in KINDS.items():
+        names = [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind]
+        offered.append((words, names))
+    return offered
 
 
 def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None:
@@ -155,15 +156,14 @@ def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None
 
 def _paths(rules: Rules) -> list[str]:
     """Return paths of which the file says something."""
-    values = [one.value for one in rules.records if one.field in {"allow", "disallow"}]
-    plain = [
-        value
-        for value in values
-        if value.startswith("/")
-        and 1 < len(value) < _LONG
-        and not set(value) & set("*$?[")
-    ]
-    return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
+    values = (one.value for one in rules.records if one.field in {"allow", "disallow"})
+    plain = filter(_is_plain, dict.fromkeys(values))
+    return [*islice(plain, _TRIED), "/"]
+
+
+def _is_plain(path: str) -> bool:
+    is_short = 1 < len(path) < _LONG
+    return path.startswith("/") and is_short and not set(path) & set("*$?[")
 
 
 class ShownFile(NamedTuple):
@@ -179,9 +179,10 @@ class ShownFile(NamedTuple):
 def shown_file(rules: Rules) -> ShownFile:
     """Return all of a file, even if robots read only the first part of it."""
     lines = tuple(record.raw for record in rules.records)
-    body = rules.body
     shown = "".join(f"{printable(line)}\n" for line in lines)
-    return ShownFile(lines, None if shown.encode() == body else body.decode("latin-1"))
+    if shown.encode() == rules.body:
+        return ShownFile(lines, None)
+    return ShownFile(lines, rules.body.decode("latin-1"))
 
 
 def html_of(file: ShownFile, linked: Container[int]) -> str:
@@ -189,21 +190,25 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 
     A line that is not linked costs four characters: a file may have a hundred thousand.
     """
-    return "".join(
-        f"<li{f' id=L{number}' if number in linked else ''}>{escape(printable(line))}\n"
-        for number, line in enumerate(file.lines, start=1)
-    )
+    items = []
+    for number, line in enumerate(file.lines, start=1):
+        tag = f"<li id=L{number}>" if number in linked else "<li>"
+        items.append(f"{tag}{escape(printable(line))}\n")
+    return "".join(items)
 
 
 def changed(
     before: ShownFile, after: ShownFile
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return the lines in one file alone: of each run the first and the last."""
-    runs = differing(before.lines, after.lines)
-    return (
-        [[start + 1, stop] for start, stop, _, _ in runs if start < stop],
-        [[start + 1, stop] for _, _, start, stop in runs if start < stop],
-    )
+    removed = []
+    added = []
+    for start, stop, other_start, other_stop in differing(before.lines, after.lines):
+        if start < stop:
+            removed.append([start + 1, stop])
+        if other_start < other_stop:
+            added.append([other_start + 1, other_stop])
+    return removed, added
 
 
 _WITHOUT_SCRIPTS = (
@@ -229,10 +234,8 @@ class RobotsPageData:
     """
     agents: Sequence[str]
     """Names of the robot, tried in order."""
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    """URLs to test at first, each with remarks on its verdict; without any, some to
-    which rules of the file apply.
-    """
+    urls: Sequence[str] = ()
+    """To test at first; none: some to which rules of the file apply."""
 
 
 _SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
@@ -253,8 +256,11 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     after = None
     if robots and corrected:
         after = shown_file(Rules("", corrected["text"].encode()))
-    absence = f"No rules are read: {reason}." if reason else ""
-    absence = absence or ("" if before.lines else "The file is empty.")
+    absence = ""
+    if reason:
+        absence = f"No rules are read: {reason}."
+    elif not before.lines:
+        absence = "The file is empty."
     found = checked["findings"]
     kinds: dict[str, list[dict[str, Any]]] = {}
     for one in found:

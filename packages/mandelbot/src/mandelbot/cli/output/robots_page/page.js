@@ -132,13 +132,6 @@
     return "";
   }
 
-  /** What is known of the verdict besides: of the URLs, robot and dialect that the page is about. */
-  function notesOn(url) {
-    const isAbout = agentsBox.value === data.agents.join("\n")
-      && dialectBox.value === dialectFor(data.agents);
-    return isAbout && !edited && Object.hasOwn(data.notes, url) ? data.notes[url] : [];
-  }
-
   /** The dialect of a robot for which it is known, else that of the page. */
   function dialectFor(agents) {
     const known = namesOf(agents, data.browser_words).find((name) => Object.hasOwn(data.own_dialects, name));
@@ -158,9 +151,8 @@
     if (column.view) byId("L" + decided.line)?.classList.add("decides");
     const box = element("article", { className: "result" },
       element("h3", {}, url), sentence(column, decided));
-    for (const text of [hint(url, decided), ...notesOn(url)].filter(Boolean)) {
-      box.append(element("p", { className: "hint" }, text));
-    }
+    const text = hint(url, decided);
+    if (text) box.append(element("p", { className: "hint" }, text));
     return box;
   }
 

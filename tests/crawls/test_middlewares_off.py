@@ -1,0 +1,61 @@
+"""A middleware of the package that the project sets to None, as Scrapy's docs show."""
+
+from __future__ import annotations
+
+import pytest
+from crawling import LinksSpider, crawl, ensureDeferred
+from webs import Answer
+
+RULES = b"User-agent: *\nDisallow: /page/1\n"
+ROBOTS = "scrapy_mandelbot.RobotsTxtMiddleware"
+PAUSES = "scrapy_mandelbot.PauseMiddleware"
+SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+STANDS_IN = "Scrapy's own RobotsTxtMiddleware obeys robots.txt"
+
+
+@pytest.fixture
+def web(webs):
+    """Has three pages in a chain, the second of which is forbidden."""
+    web = webs()
+    web.chain(3)
+    web.pages["/robots.txt"] = Answer(RULES)
+    return web
+
+
+@pytest.mark.parametrize(
+    ("others", "middlewares", "is_obeyed", "stands_in"),
+    [
+        ({}, {ROBOTS: None}, True, True),
+        ({"ROBOTSTXT_OBEY": True}, {ROBOTS: None}, True, True),
+        ({"ROBOTSTXT_OBEY": False}, {ROBOTS: None}, False, False),
+        ({}, {ROBOTS: None, SCRAPYS: None}, False, False),
+        ({}, {ROBOTS: None, SCRAPYS: 100}, True, False),
+    ],
+)
+@ensureDeferred
+async def test_scrapys_own_middleware_takes_the_place_of_ours(
+    web, caplog, *, others, middlewares, is_obeyed, stands_in
+):
+    """Unless the project has switched that one off, too, or obeys no robots.txt."""
+    settings = {"DOWNLOADER_MIDDLEWARES": middlewares, **others}
+    await crawl(LinksSpider, settings, start_urls=[web.url])
+    assert (web.asked("/page/1") == 0) is is_obeyed
+    assert (STANDS_IN in caplog.text) is stands_in
+
+
+@ensureDeferred
+async def test_without_pauses_each_answer_is_counted(web, caplog):
+    """A refusal is RetryMiddleware's, as in stock Scrapy, and one line says so."""
+    web.pages["/page/2"] = Answer(b"", 503)
+    crawled = await crawl(
+        LinksSpider,
+        {
+            "DOWNLOADER_MIDDLEWARES": {PAUSES: None},
+            "ROBOTSTXT_OBEY": False,
+            "RETRY_TIMES": 2,
+        },
+        start_urls=[web.url],
+    )
+    assert crawled.stats["retry/count"] == 2
+    assert "no site is paused, and no crawl delay obeyed" in caplog.text
+    assert "replaced by a middleware" not in caplog.text
