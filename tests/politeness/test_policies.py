@@ -230,7 +230,7 @@ def test_a_section_that_fails_at_random_loses_few_pages(name):
         assert one.failed_unsent <= 3
 
 
-def never_served(self, *refusal, has_served, refused=pause.Pause.refused):  # noqa: ARG001
+def never_served(self, *refusal, has_served, refused=pause.Pause.refused):
     """Refuse as a site does that never served: there are no final attempts."""
     return refused(self, *refusal)
 
