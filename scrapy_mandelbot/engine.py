@@ -38,12 +38,18 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
     CookieJars = defaultdict[Any, Any]
 
 logger = logging.getLogger(__name__)
 
+SLOT_KEY = "download_slot"
+"""The meta key that names the download slot of a request. Scrapy writes it into each
+request on its way, and a spider may choose a slot by it.
+"""
+_AT_ONCE = 8  # CONCURRENT_REQUESTS_PER_DOMAIN in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
@@ -153,10 +159,15 @@ def slot_namer(crawler: Crawler) -> Callable[[Request], str]:
 
 
 def _as_scrapy_names_it(request: Request) -> str:
-    slot: str | None = request.meta.get("download_slot")
+    slot: str | None = request.meta.get(SLOT_KEY)
     if slot is None:
         return urlparse_cached(request).hostname or ""
     return slot
+
+
+def put_in_slot(request: Request, slot: str) -> None:
+    """Choose the download slot of a request."""
+    request.meta[SLOT_KEY] = slot
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:
@@ -170,12 +181,27 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
     if most is None:  # it is not open
         of_domain = getattr(downloader, "domain_concurrency", None)
         if of_domain is None:
-            of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+            of_domain = at_once_in_a_slot(crawler.settings)
         of_slots = getattr(downloader, "per_slot_settings", None)
         if of_slots is None:
-            of_slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
+            of_slots = _slot_settings(crawler.settings)
         most = of_slots.get(key, {}).get("concurrency", of_domain)
     return most or inf
+
+
+def at_once_in_a_slot(settings: BaseSettings) -> int:
+    """Return how many requests a download slot without settings of its own transfers.
+
+    0: any number. Fallback: Scrapy's default.
+    """
+    if settings.get("CONCURRENT_REQUESTS_PER_DOMAIN") is None:
+        return _AT_ONCE
+    return settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+
+
+def _slot_settings(settings: BaseSettings) -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings of the download slots that have some of their own."""
+    return settings.getdict("DOWNLOAD_SLOTS")
 
 
 def is_under_way(crawler: Crawler, request: Request) -> bool:
@@ -328,7 +354,7 @@ def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
     if slots is None:
         return True
-    slot = slots.get(request.meta.get("download_slot"))
+    slot = slots.get(request.meta.get(SLOT_KEY))
     if slot is None:
         return False
     queue = getattr(slot, "queue", None)
@@ -630,8 +656,7 @@ def has_delays(crawler: Crawler) -> bool:
         return True
     if getattr(crawler.spider, "download_delay", None):
         return True
-    slots = settings.getdict("DOWNLOAD_SLOTS").values()
-    return any(slot.get("delay") for slot in slots)
+    return any(slot.get("delay") for slot in _slot_settings(settings).values())
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:

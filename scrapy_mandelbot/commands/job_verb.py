@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_mandelbot.commands.project import ProjectInvocation
-    from scrapy_mandelbot.fleet.server_job import ServerJob
-    from scrapy_mandelbot.job.job_folder import JobFolder
-    from scrapy_mandelbot.job.opened_job import NewRequest, StoredOutline
+    from scrapy_mandelbot.job.opened_job import NewRequest, OpenedJob, StoredOutline
 
 _AT_ONCE = 500  # requests that are added at a time
 
@@ -50,7 +48,7 @@ def look_at_job(invocation: ProjectInvocation) -> Result:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
 
-def _looked_at(job: JobFolder | ServerJob, invocation: ProjectInvocation) -> Result:
+def _looked_at(job: OpenedJob, invocation: ProjectInvocation) -> Result:
     opts = invocation.opts
     site = opts.site or ""
     if opts.export:
@@ -64,7 +62,7 @@ def _looked_at(job: JobFolder | ServerJob, invocation: ProjectInvocation) -> Res
 
 
 def _report(
-    invocation: ProjectInvocation, job: JobFolder | ServerJob
+    invocation: ProjectInvocation, job: OpenedJob
 ) -> tuple[dict[str, Any], str]:
     """Return what waits in a job, as data and as text."""
     paint = invocation.terminal.paint
@@ -78,9 +76,7 @@ def _tries(invocation: ProjectInvocation) -> int:
     return int(invocation.setting("pause_tries") or PausePolicy.tries)
 
 
-def _reported(
-    job: JobFolder | ServerJob, file: str, invocation: ProjectInvocation
-) -> Result:
+def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:
     """Report on a whole job, to a file too if there is one."""
     path = Path(file)
     if file and path.suffix not in {".json", ".html"}:
@@ -116,16 +112,12 @@ def _exported(requests: Iterable[StoredOutline]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(
-    job: JobFolder | ServerJob, file: str, invocation: ProjectInvocation
-) -> Result:
+def _added(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:
     with Path(file).open(encoding="utf-8-sig", errors="replace") as lines:
         return _added_lines(job, lines, invocation.settings)
 
 
-def _added_lines(
-    job: JobFolder | ServerJob, lines: Iterable[str], settings: Settings
-) -> Result:
+def _added_lines(job: OpenedJob, lines: Iterable[str], settings: Settings) -> Result:
     fingerprint, why_not = fingerprinter_of(settings)
     remarks = []
     if why_not:
@@ -154,7 +146,7 @@ def _added_lines(
     )
 
 
-def _repaired(job: JobFolder | ServerJob, _: str, __: ProjectInvocation) -> Result:
+def _repaired(job: OpenedJob, _: str, __: ProjectInvocation) -> Result:
     found = job.repair()
     if found is None:
         text = f"{job.name} is not damaged; nothing was changed\n"
@@ -168,12 +160,12 @@ def _repaired(job: JobFolder | ServerJob, _: str, __: ProjectInvocation) -> Resu
     return Result(0, {"repair": data}, stored_report.repaired_text(found))
 
 
-def _forgotten(job: JobFolder | ServerJob, _: str, __: ProjectInvocation) -> Result:
+def _forgotten(job: OpenedJob, _: str, __: ProjectInvocation) -> Result:
     job.forget()
     return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
 
 
-def _requeued(job: JobFolder | ServerJob, wanted: str, _: ProjectInvocation) -> Result:
+def _requeued(job: OpenedJob, wanted: str, _: ProjectInvocation) -> Result:
     sites = job.requeue(wanted)
     if sites:
         remarks = []

@@ -14,8 +14,7 @@ from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
 
-    from scrapy_mandelbot.job.opened_job import JobContents
-    from scrapy_mandelbot.job.repair import Repair
+    from scrapy_mandelbot.job.opened_job import JobContents, Repair
     from scrapy_mandelbot.job.site_handover import StoredBudget
     from scrapy_mandelbot.store.contract import CachedRobots
 

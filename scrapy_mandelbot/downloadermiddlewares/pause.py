@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
-from mandelbot.answers.failures import failure_of, has_begun, was_new_connection
+from mandelbot.answers.failures import (
+    failure_of,
+    has_begun,
+    is_of_library,
+    was_new_connection,
+)
 from mandelbot.answers.meaning import (
     GOES_BACK,
     NOTHING,
@@ -22,7 +27,7 @@ from mandelbot.answers.meaning import (
 from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
-from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.downloadermiddlewares.retry import RetryMiddleware, get_retry_request
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
@@ -325,7 +330,8 @@ class PauseMiddleware:
         sent_back = self._sent_back(flight, exception)
         if sent_back is None and not is_of_the_package(request):
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
-        return sent_back or self._limits.second_request(request, exception)
+        again = sent_back or self._limits.second_request(request, exception)
+        return again or retry_as_lost(self.crawler, request, exception)
 
     def _sent_back(self, flight: Flight[Site], exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""
@@ -456,6 +462,32 @@ def may_retry(crawler: Crawler, request: Request) -> bool:
         return False
     times: int = request.meta.get("max_retry_times", retry.max_retry_times)
     return times > 0
+
+
+def retry_as_lost(
+    crawler: Crawler, request: Request, exception: Exception
+) -> Request | None:
+    """Retry a request that failed by a network error of a library, such as h2's.
+
+    Scrapy's handler for HTTP/2 passes these on, and RETRY_EXCEPTIONS does not name
+    them. Where the project sets RETRY_EXCEPTIONS, it says what is retried.
+    """
+    if not is_of_library(exception) or is_of_the_package(request):
+        return None
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is None or request.meta.get("dont_retry"):
+        return None
+    is_set = (crawler.settings.getpriority("RETRY_EXCEPTIONS") or 0) > 0
+    if is_set or isinstance(exception, retry.exceptions_to_retry):
+        return None
+    spider: Any = crawler.spider
+    return get_retry_request(
+        request,
+        spider=spider,
+        reason=f"{failure_of(exception).value} ({exception!r})",
+        max_retry_times=request.meta.get("max_retry_times", retry.max_retry_times),
+        priority_adjust=request.meta.get("priority_adjust", retry.priority_adjust),
+    )
 
 
 def decide_on_repeat(

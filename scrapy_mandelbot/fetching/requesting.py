@@ -25,6 +25,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.store.contract import CachedRobots
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000
-_ROUTE = frozenset({"proxy", "_auth_proxy", "download_slot", "bindaddress"})
+_ROUTE = frozenset({"proxy", "_auth_proxy", SLOT_KEY, "bindaddress"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

@@ -25,12 +25,12 @@ from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.redis_view import RedisJobView
-    from scrapy_mandelbot.job.repair import Repair
+    from scrapy_mandelbot.job.opened_job import OpenedJob, Repair
 
 _LEASE = 30.0  # seconds, of a worker that adds requests
 
 
-def open_job_at(place: str) -> JobFolder | ServerJob:
+def open_job_at(place: str) -> OpenedJob:
     """Open a job by its folder, or by ``URL#NAME`` if it is on a server.
 
     StorageError: there is none. ImportError: the server's package is not installed.
@@ -39,7 +39,7 @@ def open_job_at(place: str) -> JobFolder | ServerJob:
 
 
 class ServerJob:
-    """A job on a server; it has the calls of :class:`JobFolder`."""
+    """An :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` on a server."""
 
     def __init__(self, place: str) -> None:
         url, _, name = place.partition("#")

@@ -19,7 +19,12 @@ from scrapy_mandelbot.job import (
 )
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
-from scrapy_mandelbot.job.opened_job import JobContents, NewRequest, StoredOutline
+from scrapy_mandelbot.job.opened_job import (
+    JobContents,
+    NewRequest,
+    Repair,
+    StoredOutline,
+)
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_handover import read_handover
@@ -30,7 +35,7 @@ _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 
 class JobFolder:
-    """A job in a folder. Calls raise StorageError where they fail."""
+    """An :class:`~scrapy_mandelbot.job.opened_job.OpenedJob` in a folder."""
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
@@ -94,7 +99,7 @@ class JobFolder:
     def forget(self) -> None:
         raise StorageError("delete its folder")
 
-    def repair(self) -> repair.Repair | None:
+    def repair(self) -> Repair | None:
         return repair.repair(self._folder)
 
     def add(self, batches: Iterable[list[NewRequest]]) -> int:

@@ -61,6 +61,7 @@ class JobLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: IO[str] | None = None
+        self._known: os.stat_result | None = None  # of the file, where it is taken
         # set when another run has taken it, as its file was removed
         self._lost_to: JobInUseError | None = None
 
@@ -85,6 +86,7 @@ class JobLock:
             file.close()
             raise JobInUseError(message)
         self._file = file
+        self._known = os.fstat(file.fileno())
         _held.add(self)
         about = {
             "process": os.getpid(),
@@ -123,9 +125,8 @@ class JobLock:
         """
         if self._lost_to is not None:
             raise self._lost_to
-        assert self._file is not None  # noqa: S101 -- it was taken
-        known = os.fstat(self._file.fileno())
-        if is_file(self._path, known) or known.st_nlink:
+        assert self._known is not None  # noqa: S101 -- it was taken
+        if is_file(self._path, self._known) or self.has_moved():
             return
         self.release()
         try:

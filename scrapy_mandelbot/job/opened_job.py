@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from scrapy_mandelbot.job.job_store import Place
     from scrapy_mandelbot.job.site_handover import SiteHandover
@@ -65,3 +66,48 @@ class JobContents(NamedTuple):
         return self._replace(
             known=unfinished(self.known), pauses=unfinished(self.pauses)
         )
+
+
+class Repair(NamedTuple):
+    """What was read of a damaged file."""
+
+    aside: Path
+    """The damaged file."""
+    requests: int
+    fingerprints: int
+    lost: int | None
+    """Requests that are lost, at least; None: nobody knows."""
+
+
+class OpenedJob(Protocol):
+    """A job in a folder or on a server. Calls raise StorageError where they fail."""
+
+    name: str
+    """Its folder, or its address without credentials."""
+
+    def contents(self) -> JobContents:
+        """Return what is in it."""
+
+    def outlines(self) -> Iterator[StoredOutline]:
+        """Iterate over all its requests, those set aside too."""
+
+    def reports(self) -> tuple[list[bytes], int]:
+        """Return what workers of its last run have left, and how many are gone."""
+
+    def add(self, batches: Iterable[list[NewRequest]]) -> int:
+        """Add requests that it has not seen, or has lost; return how many."""
+
+    def requeue(self, wanted: str) -> list[str]:
+        """End pauses, and restore what is set aside; return the sites.
+
+        `wanted`: a site, the name of an exception of a callback; empty: all.
+        """
+
+    def repair(self) -> Repair | None:
+        """Replace a damaged file by what can be read of it; None: it is whole."""
+
+    def forget(self) -> None:
+        """Delete it."""
+
+    def close(self) -> None:
+        """Let go of the server."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -26,6 +26,7 @@ from scrapy_mandelbot.job.job_file import (
     is_as_written,
 )
 from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
+from scrapy_mandelbot.job.opened_job import Repair
 from scrapy_mandelbot.job.opening import look_through, open_job, take_lock
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_states import site_of_line
@@ -49,17 +50,6 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
         "children VALUES (?, ?, ?)"
     ),
 }
-
-
-class Repair(NamedTuple):
-    """What was read of a damaged file."""
-
-    aside: Path
-    """The damaged file."""
-    requests: int
-    fingerprints: int
-    lost: int | None
-    """Requests that are lost, at least; None: nobody knows."""
 
 
 def repair(folder: Path) -> Repair | None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.cookies import CookieWatch
     from scrapy_mandelbot.job.job_storage import JobStorage
-    from scrapy_mandelbot.job.saves import Saves
     from scrapy_mandelbot.job.start_requests import SkippedStarts
 
 
@@ -41,7 +40,6 @@ class RunningJob(ABC):
     """Tracks which callback yielded a request; reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
-    saves: Saves  # made with the job
     workers: int | None = None  # of a job that they share, as far as known
     kind: str  # of a job, as a log line names it
     for_a_new_crawl: str  # what to use, or to run, in place of a job that has finished
@@ -59,6 +57,8 @@ class RunningJob(ABC):
         # returns the parent of a new request; None: unknown
         self.given_by = self._given.get
         self._broken: Exception | None = None  # why the spider was closed
+        # since when it cannot be saved, in seconds since the epoch
+        self._unsaved_since: float | None = None
         self._counts: Counter[events.Event] = Counter()
         self.feeds: Feeds | None = None
         if self._crawl.config.job_errors == "keep":
@@ -192,7 +192,16 @@ class RunningJob(ABC):
         """Close the spider: the job cannot be read, or an internal error occurred."""
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
 
+    @property
+    def unsaved_for(self) -> float:
+        """For how many seconds it could not be saved; 0: it is saved."""
+        if self._unsaved_since is None:
+            return 0.0
+        return max(0.0, self.clock.now() - self._unsaved_since)
+
     def not_saved(self, error: Exception | None) -> None:
+        """Report that it cannot be saved for now; None: it is saved again."""
+        self._unsaved_since = self.clock.now() if error else None
         event = events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN
         self._emit(event, error=error)
 

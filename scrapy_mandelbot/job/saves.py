@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.job.job_store import JobStore
-    from scrapy_mandelbot.job.running_job import RunningJob
 
     Seconds = Callable[[], float]
 
@@ -24,6 +24,21 @@ _LATER = 1.0  # seconds, where nothing was acknowledged
 _TRY_AGAIN = 10.0  # seconds
 
 
+class SavedJob(Protocol):
+    """What the saves of a job tell it."""
+
+    clock: Clock
+
+    def failed(self, error: StorageError) -> None:
+        """The job cannot be read."""
+
+    def give_up(self, error: Exception) -> None:
+        """Too much is unsaved."""
+
+    def not_saved(self, error: Exception | None) -> None:
+        """A save failed; None: it is saved again."""
+
+
 class Saves:
     """Decides when a job is saved, and what happens while that fails.
 
@@ -35,7 +50,7 @@ class Saves:
 
     def __init__(
         self,
-        job: RunningJob,
+        job: SavedJob,
         store: JobStore,
         save: Callable[[], Exception | None],
         soon: float = 0.0,
@@ -49,7 +64,6 @@ class Saves:
         self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
         self.error: Exception | None = None  # why the last save failed
-        self._failed_at = 0.0  # when that was found, in seconds since the epoch
         self._is_closed = False
 
     def acknowledged(self) -> None:
@@ -78,8 +92,6 @@ class Saves:
 
     def failed(self, error: Exception) -> Exception:
         was_well = self.error is None
-        if was_well:
-            self._failed_at = self._job.clock.now()
         self.error = error
         if isinstance(error, StorageError) and error.ends_run == "job_unreadable":
             self._job.failed(error)
@@ -94,13 +106,6 @@ class Saves:
     def succeeded(self) -> None:
         self.error = None
         self._job.not_saved(None)
-
-    @property
-    def failing_for(self) -> float:
-        """For how many seconds nothing could be saved; 0: it is saved."""
-        if self.error is None:
-            return 0.0
-        return max(0.0, self._job.clock.now() - self._failed_at)
 
     def close(self) -> None:
         """Stop saving, except by :meth:`now`."""

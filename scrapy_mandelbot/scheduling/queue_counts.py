@@ -27,12 +27,20 @@ class QueueCounts:
         self.left = Apart()
         """Those that are not sent in this run: they are left to the next one."""
 
-    def note(self, queue: SubQueue, wait: Wait | None) -> None:
-        """Count the requests of a sub-queue by what it waits for."""
+    def note(self, queue: SubQueue, wait: Wait | None, now: float) -> None:
+        """Count the requests of a sub-queue by what it waits for.
+
+        A site that recovers from a pause, or has a crawl delay, is not paused: they
+        wait for their turn.
+        """
         length = self.storage.length(queue.name)
-        if wait is Wait.PAUSE:
-            self.paused.put(queue, length)
-        elif wait is Wait.NOTHING:
+        if wait is Wait.NOTHING:
             self.left.put(queue, length)
+        elif queue.site.is_shut(now) or (wait is Wait.PAUSE and queue.section):
+            self.paused.put(queue, length)
         elif queue.apart is not None:
             queue.apart.drop(queue)
+
+    def note_silent(self, queue: SubQueue) -> None:
+        """Count the requests of a sub-queue that waits behind other silent sites."""
+        self.paused.put(queue, self.storage.length(queue.name))

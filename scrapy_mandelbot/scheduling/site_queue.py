@@ -20,7 +20,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision, Flight, Wait
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
@@ -519,9 +519,10 @@ class SiteQueue:
         """
         if 0 in self._round_robin.standing:
             return  # one for a slot without any
-        if queue.site.is_plain and queue.activity is not None:
-            most = self._in_flight.limits[queue.slot]
-            if queue.activity < min(most, queue.site.concurrency.bound):
+        site = queue.site
+        if site.is_plain and queue.activity is not None:
+            most = min(site.concurrency.bound, site.ceiling.most)
+            if queue.activity < min(most, self._in_flight.limits[queue.slot]):
                 return  # the next one of the same
         self._in_flight.leaving = request
         for one in self._in_flight.queues:
@@ -569,7 +570,7 @@ class SiteQueue:
                 decision = self._decide(queue)
                 if decision is not GO:
                     round_robin.step_out(queue, until_an_end=bool(site.awaited))
-                    self.counts.note(queue, decision.wait)
+                    self.counts.note(queue, decision.wait, self._crawl.now())
                     continue
                 if queue.apart is not None:
                     queue.apart.drop(queue)
@@ -589,7 +590,7 @@ class SiteQueue:
             may_go = site.has_answered or fills_up
             if not may_go and in_flight.unresponsive.check_enough():
                 round_robin.keep_out(queue)
-                self.counts.note(queue, Wait.PAUSE)
+                self.counts.note_silent(queue)
                 continue
             return queue
 

@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.events import EVENTS
 from scrapy_mandelbot.spidermiddlewares.misspellings import (
     meant_key,
@@ -42,7 +43,7 @@ LONGEST_END = 60
 """Seconds that the end of a crawl waits for the hook ``crawl_ended``."""
 MOST_CHECKED = 100
 """Requests whose meta keys are checked: the first of a crawl."""
-_OF_SCRAPY = frozenset({"depth", "download_latency", "download_slot"})
+_OF_SCRAPY = frozenset({"depth", "download_latency", SLOT_KEY})
 _OF_SCRAPY |= {"download_timeout", "redirect_times", "redirect_urls", "retry_times"}
 """Meta keys that Scrapy itself writes on a request's way."""
 

@@ -10,6 +10,7 @@ from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.politeness.probe import may_ask_again
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WAY = frozenset(
-    {"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"}
-)
+_WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "proxy", SLOT_KEY})
 _WAY |= {"_auth_proxy", "download_timeout", "verify_ssl"}
 _OF_OTHER_HANDLERS = ("playwright", "zyte_api", "splash", "selenium", "impersonate")
 _NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Range"})

@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.politeness.tally import End
 
-_CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
+_CHANGED_ON_THE_WAY = (SLOT_KEY, "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
@@ -291,11 +292,11 @@ class InFlight:
         self.flights[request] = flight
         meta = request.meta
         slot = flight.slot
-        if "download_slot" in meta or "proxy" in meta:
+        if SLOT_KEY in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         flight.dont_filter = request.dont_filter
         if self.shared_slot is not None:
-            meta["download_slot"] = slot
+            engine.put_in_slot(request, slot)
         site = flight.site
         in_slot = self._in_slots.get(slot)
         if in_slot is None:
@@ -328,7 +329,7 @@ class InFlight:
         if not is_of_the_package(request):
             site.tally.accept()
         if self.shared_slot is not None:
-            request.meta["download_slot"] = self.slot_of(request, site)
+            engine.put_in_slot(request, self.slot_of(request, site))
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
         return flight
@@ -358,7 +359,7 @@ class InFlight:
         slot = self.shared_slot(site, flight.slot)
         self.release(flight, ends=False)
         flight.slot = slot
-        request.meta["download_slot"] = slot
+        engine.put_in_slot(request, slot)
         self.flights[request] = flight
         in_slot = self._in_slots.setdefault(slot, _InSlot(site))
         in_slot.add(flight)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import scrapy.signals
 from mandelbot.origins import host_of
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -75,7 +76,7 @@ class SharedLimits:
             crawler.signals.connect(
                 self._note_address, signal=scrapy.signals.response_downloaded
             )
-            most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+            most = engine.at_once_in_a_slot(crawler.settings)
             in_flight.unresponsive.limit_to(most)
         in_flight.shared_slot = self.slot_of
 

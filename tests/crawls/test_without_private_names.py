@@ -8,6 +8,7 @@ the engine calls is a real one.
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.cookies import CookieJar
+from scrapy.settings import Settings
 from webs import site
 
 from scrapy_mandelbot import engine
@@ -207,6 +209,64 @@ async def test_a_downloader_need_have_no_more_than_the_engine_calls(
         DOWNLOADER=PlainDownloader,
         SCHEDULER_PRIORITY_QUEUE=f"scrapy.pqueues.{queue}",
     )
+
+
+# Scrapy PR 6931 deprecates all of them.
+SLOT_NAMES = {
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DOWNLOAD_SLOTS",
+    "domain_concurrency",
+    "download_slot",
+    "get_slot_key",
+    "per_slot_settings",
+}
+
+
+def names_in_code(path: Path) -> set[str]:
+    """Return the attributes and the strings of a module, but its docstrings."""
+    tree = ast.parse(path.read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.Constant):
+            names.add(node.value)
+    return names
+
+
+def test_only_one_module_knows_download_slots():
+    """Scrapy will have scopes in their place: then that module changes."""
+    package = Path(engine.__file__).parent
+    who = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if names_in_code(path) & SLOT_NAMES
+    }
+    assert who == {"engine.py"}
+
+
+@ensureDeferred
+async def test_without_the_meta_key_of_slots_a_crawl_ends_as_with_it(
+    webs, tmp_path, monkeypatch
+):
+    """Scrapy writes another one, or none."""
+    monkeypatch.setattr(Downloader, "DOWNLOAD_SLOT", "another")
+    await crawl_a_bit_of_everything(webs, tmp_path)
+
+
+def test_without_the_settings_of_slots_they_are_as_in_scrapy_by_default():
+    """A Scrapy that has dropped the settings says nothing of them."""
+    settings = Settings()
+    assert engine.at_once_in_a_slot(settings) == 8
+    settings.delete("CONCURRENT_REQUESTS_PER_DOMAIN")
+    settings.delete("DOWNLOAD_SLOTS")
+    assert engine.at_once_in_a_slot(settings) == 8
+
+    crawler = Crawler(LinksSpider, settings)
+    assert not engine.has_delays(crawler)
+    crawler.engine = Without(None, ["downloader"])
+    crawler.engine.__dict__["downloader"] = Without(None, [])
+    assert engine.slot_concurrency(crawler, "example.com") == 8
 
 
 def test_every_private_name_is_taken_away():

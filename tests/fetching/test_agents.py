@@ -143,7 +143,9 @@ async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
     robots = SimpleNamespace(comments=asked.append, sitemaps=())
-    file = SimpleNamespace(parser=True, robots=robots, cached_at=None)
+    file = SimpleNamespace(
+        parser=True, robots=robots, cached_at=None, named_sitemaps=()
+    )
     await Crawl.of(crawler).fetcher.announce(
         "https://example.com", case.request(), file
     )

@@ -139,18 +139,6 @@ def test_the_spider_closes_when_too_much_is_uncommitted(
     assert job.count("gave up: too much of it is in memory (full)") == 1
 
 
-def test_it_is_known_for_how_long_nothing_is_saved(commits, job, clock):
-    """From the first failure on, whatever is tried meanwhile; a save ends it."""
-    assert commits.failing_for == 0
-    job.error = StorageError("full")
-    commits.now()
-    clock.turn(100)
-    assert commits.failing_for == 100
-    job.error = None
-    commits.now()
-    assert commits.failing_for == 0
-
-
 def test_a_corrupt_file_closes_the_spider_at_once(commits, job):
     """Time does not mend it."""
     job.error = CorruptError("malformed")

@@ -465,6 +465,23 @@ def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
     monkeypatch.undo()
 
 
+def test_it_is_known_for_how_long_nothing_is_saved(run, clock, monkeypatch):
+    """From the first failure on, whatever is tried meanwhile; a save ends it."""
+    one = run()
+    assert one.job.unsaved_for == 0
+
+    def fails():
+        raise StorageError("full")
+
+    monkeypatch.setattr(one.job.store, "commit", fails)
+    one.job.saves.now()
+    clock.turn(100)
+    assert one.job.unsaved_for == 100
+    monkeypatch.undo()
+    one.job.saves.now()
+    assert one.job.unsaved_for == 0
+
+
 def test_a_second_run_ends_at_its_start(run):
     """With what is wrong; when the first has ended, it may begin."""
     first = run()

@@ -145,8 +145,8 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         Kind.NOT_NOW,
         [(OTHER_ERRORS, [WITH_TIME, USED_UP])],
     ),
-    "503 or 429, and 403, with ``X-RateLimit-Remaining: 0`` and an ``X-RateLimit-Reset``:"
-    " seconds within a day, or a time since 1970 within a day": (
+    "503 or 429, and 403, with ``X-RateLimit-Remaining: 0`` and an"
+    " ``X-RateLimit-Reset``: seconds within a day, or a time since 1970 within a day": (
         "not now",
         Kind.NOT_NOW,
         [({403, 429, 503}, [X_USED_UP, X_EPOCH])],

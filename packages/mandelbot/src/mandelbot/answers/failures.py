@@ -8,7 +8,7 @@ project's code.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,9 +94,18 @@ def failure_of(error: BaseException) -> Failure:
     # Other system errors concern files, for example, and come from the project's code.
     if any(isinstance(one, OSError) and one.errno in _UNREACHABLE for one in causes):
         return Failure.UNREACHABLE
-    if any(type(one).__module__.partition(".")[0] in _LIBRARIES for one in causes):
+    if _is_any_of_library(causes):
         return Failure.LOST
     return Failure.OTHER
+
+
+def is_of_library(error: BaseException) -> bool:
+    """Return whether a library's own exception shows a failure of the network."""
+    return _is_any_of_library(causes_of(error))
+
+
+def _is_any_of_library(causes: Iterable[BaseException]) -> bool:
+    return any(type(one).__module__.partition(".")[0] in _LIBRARIES for one in causes)
 
 
 def has_begun(error: BaseException) -> bool:

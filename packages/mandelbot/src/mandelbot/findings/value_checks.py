@@ -209,7 +209,10 @@ def check_full_urls(source: LintInput) -> Check:
         elif not source.hosts:
             says = "is a whole URL, not a path."
         elif host in source.hosts:
-            says = f"is a whole URL, not a path: write {quoted(parts[1])}."
+            write = quoted(parts[1])
+            says = f"is a whole URL, not a path: write {write}."
+            if write.endswith('…"'):  # nobody writes a part
+                says = "is a whole URL, not a path: write it without the host."
         else:
             says = "is a whole URL: this rule is for another host."
         yield LintHit("full-url", record.number, f"{quoted(url)} {says}")

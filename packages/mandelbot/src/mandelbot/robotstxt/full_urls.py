@@ -15,6 +15,7 @@ that.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from mandelbot.robotstxt.decider import Decider
 from mandelbot.robotstxt.grammar import (
     WHITE_SPACE,
     decode,
-    line_number,
+    line_ends,
     searchable,
 )
 from mandelbot.robotstxt.paths import split_url
@@ -106,20 +107,20 @@ class FullUrlRules:
 
 
 def _rules_in(text: str, grammar: Grammar) -> Iterator[_FullUrl]:
+    ends = line_ends(text)
     for line in grammar.rule.finditer(text):
-        rule = _full_url(line)
+        rule = _full_url(line, bisect_right(ends, line.start()))
         if rule is not None:
             yield rule
 
 
-def _full_url(line: re.Match[str]) -> _FullUrl | None:
+def _full_url(line: re.Match[str], number: int) -> _FullUrl | None:
     start = line.start(2)
     value = line.string[start : line.end()].rstrip(WHITE_SPACE)
     host = host_of(decode(value))
     parts = split_url(value)
     if host is None or parts is None:
         return None
-    number = line_number(line.string, line.start())
     end = start + len(value)
     return _FullUrl(start, end, number, host, parts[1], decode(value))
 
