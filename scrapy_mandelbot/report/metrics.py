@@ -209,9 +209,7 @@ class CrawlMetrics(CrawlExtension):
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         job = RunningJob.found_in(self._crawler)
         if job is not None:
-            found["mandelbot.job.unsaved"].append(
-                Measurement(job.unsaved_for, {})
-            )
+            found["mandelbot.job.unsaved"].append(Measurement(job.unsaved_for, {}))
             aside = stats.get_value(events.JOB_SET_ASIDE.stats[0], 0) if stats else 0
             found["mandelbot.job.set_aside"].append(Measurement(aside, {}))
         if job is not None and job.workers is not None:
