@@ -668,17 +668,21 @@ def test_seconds_of_pauses_that_agree_are_taken():
 @pytest.mark.parametrize(
     ("settings", "seconds"),
     [
-        ({}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2}, 2),
-        ({"DOWNLOAD_TIMEOUT": 180}, 10),
-        ({"DOWNLOAD_TIMEOUT": 0}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, 30),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, 2),
+        ({}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2}, (2, 2)),
+        ({"DOWNLOAD_TIMEOUT": 60}, (10, 60)),
+        ({"DOWNLOAD_TIMEOUT": 0}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, (30, 30)),
+        ({"MANDELBOT_LIMITS": {"robots_timeout": 5}}, (5, 5)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, (2, 2)),
     ],
 )
-def test_no_page_waits_longer_for_robots_txt_than_for_itself(settings, seconds):
-    """Unless the project says how long, as for slow sites."""
-    assert config(**settings).robots_timeout == seconds
+def test_a_robots_txt_has_the_time_of_a_page_unless_the_project_names_one(
+    settings, seconds
+):
+    """It counts as slow after ten seconds."""
+    read = config(**settings)
+    assert (read.robots_timeout, read.robots_deadline) == seconds
 
 
 def test_a_limit_of_no_time_for_robots_txt_is_an_error():
