@@ -607,7 +607,7 @@ _ROWS = (
         Severity.WARNING,
         "A User-agent begins with * and goes on.",
         "The standard knows only a * by itself: Google's robots obey no such group. Of "
-        "the other parsers compared, only Protego reads the name that follows the star.",
+        "the other parsers compared, only Protego reads the name that follows.",
     ),
     FindingKind(
         "name-for-all",
