@@ -56,8 +56,16 @@ BAD = [
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [503, 404], "without 404 and 410"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "410", "without 404 and 410"),
-    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
-    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        "loss",
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        1,
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
     (
         "MANDELBOT_STORE",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,9 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
+from scrapy_mandelbot.report.project_errors import ProjectErrors, named
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED
@@ -51,7 +52,12 @@ _ONE_AND_MORE = {
         "given up, as each page alone is refused",
     ),
     End.WAITED: ("that waited too long",),
+    End.SITE_FAILED: (
+        "answered with 5xx by a site in doubt",
+        "answered with 5xx by sites in doubt",
+    ),
     End.ERROR: ("ended by an error in the project",),
+    End.PAGE_FAILED: ("failed page", "failed pages"),
     End.BUDGET: ("above the budget of its site", "above the budget of their site"),
     End.LEFT: ("left in the queue",),
 }
@@ -75,34 +81,8 @@ the why.
 """
 FAILING_REASONS = frozenset({"job_not_saved", "job_unreadable", "job_forgotten"})
 """Finish reasons with which a run exits with status 1, whatever the settings."""
+_MOST_STATUSES = 3
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
-
-
-class Result(Enum):
-    """How a crawl went, in the word that begins its last log line and its report."""
-
-    OK = "OK"
-    """Each request was answered, forbidden by a rule for it, or above a budget."""
-    INCOMPLETE = "INCOMPLETE"
-    """Requests were lost or left, a site forbade all, or the crawl was stopped."""
-    FAILED = "FAILED"
-    """The exit status is 1; or requests were lost, and there is no answer at all."""
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-def result_of(total: Tally, *, is_complete: bool) -> Result:
-    """Return in one word how requests went that ended so.
-
-    `is_complete`: whether all that was to come has come.
-    """
-    is_answered = total.pages or total.others or total.cached
-    if total.lost and not is_answered:
-        return Result.FAILED
-    if total.lost or not is_complete:
-        return Result.INCOMPLETE
-    return Result.OK
 
 
 class Account:
@@ -122,6 +102,7 @@ class Account:
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._lost = LostRequests(self._crawl.events)
+        self._errors = ProjectErrors(crawler)
         self._left: int | None = None
         self._above_budget = 0
         """Of those left, requests that the project's own budgets keep back."""
@@ -135,9 +116,14 @@ class Account:
         """Why requests had no answer."""
         self._aside = ""
         """The first request that the job has set aside."""
+        self._unknown_host = ""
+        """The first site whose host has no address."""
+        self._is_continued = False
+        """Whether the job had finished, so that the run may have nothing to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
+        self._crawl.events.subscribe(self._continues, events.JOB_HAD_FINISHED)
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         connect(self._request_dropped, signal=scrapy.signals.request_dropped)
@@ -162,6 +148,8 @@ class Account:
         site.tally.count(end)
         if end in site.tally.LOST:
             self._lost.report(request, site.name, end, exception)
+        if end is End.NO_HOST:
+            self._unknown_host = self._unknown_host or site.name
         if end is End.NETWORK:
             self._failures_lost.add(failure_of(exception))
         if end is End.NETWORK and not self._unanswered:
@@ -205,7 +193,7 @@ class Account:
             end: count for end, count in total.by_end().items() if end in total.LOST
         }
         keeps = self._crawl.throttle.keeps_given_up
-        parts = [self._how_it_ended(reason), f"{counted(total.pages, 'page')}."]
+        parts = [self._how_it_ended(reason), came_text(total)]
         if left and keeps:
             waits = counted(left, "request waits", "requests wait")
             parts.append(f"{waits}{self._next_time()}.")
@@ -217,6 +205,7 @@ class Account:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        parts += self._shortfalls(reason, total)
         if self._aside:
             aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
             are = counted(aside, "request is", "requests are")
@@ -235,20 +224,118 @@ class Account:
 
         `total`: as for `verdict`.
         """
+        return self.judged(reason, total).result
+
+    def judged(self, reason: str, total: Tally | None = None) -> Judgement:
+        """Return the word of a crawl with this finish reason, and what it is for.
+
+        `total`: as for `verdict`.
+        """
         if total is None:
             total = self.counted()
-        if self._exits_with_1(reason, total):
-            return Result.FAILED
-        is_left = self.left > self._above_budget  # which the project asked for
-        is_complete = reason in _COMPLETE_REASONS and not is_left
-        return result_of(total, is_complete=is_complete and not self.forbidden_sites())
+        its = self._counts(reason, total)
+        return judge(its._replace(exits_with_1=self._exits_with_1(reason, total)))
+
+    def _counts(self, reason: str, total: Tally) -> Counts:
+        """Return what a crawl is judged by, but for its exit status."""
+        errors = self._errors
+        is_part = self._crawl.config.shares_job or self._is_continued
+        return Counts(
+            requested=total.taken + self.from_former_run,
+            answers=total.handed_on,
+            pages=total.pages + total.cached,
+            lost=total.lost,
+            left=max(0, self.left - self._above_budget),
+            unknown_hosts=total.by_end().get(End.NO_HOST, 0),
+            forbidden_sites=len(self.forbidden_sites()),
+            denied_sites=len(self._denied_sites(total)),
+            callbacks=errors.callbacks.total(),
+            items=errors.items_scraped,
+            failed_items=errors.items.total(),
+            unwritten=errors.unwritten.total(),
+            is_running=reason == "not finished",
+            is_stopped=reason not in _COMPLETE_REASONS,
+            is_by_hand=reason == "shutdown",
+            is_part=is_part or self.from_former_run > 0,
+        )
+
+    def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
+        """Yield what is missing though no request is lost."""
+        its = self._counts(reason, total)
+        has = judge(its).reasons
+        if "nothing requested" in has:
+            why = ": no start URL?" if reason == "finished" else "."
+            yield f"Nothing was requested{why}"
+        elif not its.requested and its.is_part and self._crawl.config.shares_job:
+            yield "No site was left for this worker."
+        if its.unknown_hosts:
+            yield self._unknown_hosts(its)
+        elif "no page" in has and its.answers:
+            yield "No page came."
+        failed = total.by_end().get(End.PAGE_FAILED)
+        if failed:
+            pages = counted(failed, "page")
+            yield f"{pages} failed (5xx) at sites that are well."
+        yield from self._sites_short_of_pages(total)
+        errors = self._errors
+        if its.callbacks:
+            callbacks = counted(its.callbacks, "callback")
+            yield f"{callbacks} failed{named(errors.callbacks)}."
+        if its.failed_items:
+            items = counted(its.failed_items, "item")
+            yield f"{items} failed in a pipeline{named(errors.items)}."
+        if its.unwritten:
+            items = counted(its.unwritten, "item")
+            yield f"{items} could not be written{named(errors.unwritten)}."
+
+    def _unknown_hosts(self, its: Counts) -> str:
+        example = f", such as {shown(self._unknown_host)}" if self._unknown_host else ""
+        if not its.answers:
+            return f"No host was found (DNS){example}: is the network up?"
+        requests = counted(its.unknown_hosts, "request")
+        return f"{requests} went to hosts that do not exist (DNS){example}."
+
+    def _sites_short_of_pages(self, total: Tally) -> Iterator[str]:
+        denied = self._denied_sites(total)
+        if denied:
+            one, name = denied[0]
+            sites = counted(len(denied), "site")
+            verb = "does" if len(denied) == 1 else "do"
+            of_all = f"{one.denied:,} of {one.handed_on:,} answers are 401, 403 or 407"
+            example = f"such as {name}: " if name else ""
+            yield f"{sites} {verb} not let the crawler in ({example}{of_all})."
+        denied_names = {name for _, name in denied}
+        without = [
+            (one, name)
+            for one, name in self._tallies(total)
+            if name and name not in denied_names and has_errors_alone(one)
+        ]
+        if without and total.pages:
+            one, name = without[0]
+            sites = counted(len(without), "site")
+            yield f"{sites} brought no page, such as {name} ({errors_text(one)})."
+
+    def _denied_sites(self, total: Tally) -> list[tuple[Tally, str]]:
+        return [its for its in self._tallies(total) if its[0].is_denied]
+
+    def _tallies(self, total: Tally) -> list[tuple[Tally, str]]:
+        """Return the numbers of each site, and its name.
+
+        Where no sites are recorded, it returns their sums, without a name.
+        """
+        recorder = Recorder.found_in(self._crawler)
+        if recorder is None:
+            return [(total, "")]
+        return sorted(
+            ((one, shown(one.site)) for one in recorder.record), key=_errors_first
+        )
 
     def _exits_with_1(self, reason: str, total: Tally) -> bool:
         if reason == "not finished":
             return False
         if reason in FAILING_REASONS or engine.has_failed(self._crawler):
             return True
-        if self._failures(total):
+        if self._failures(reason, total):
             return True
         return reason == "sites_paused" and self._crawl.config.pause_idle == "fail"
 
@@ -290,6 +377,9 @@ class Account:
             taken = self._crawl.throttle.sites.counted().taken
             self.from_former_run = self._waiting() - taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
+
+    def _continues(self, _values: Mapping[str, Any]) -> None:
+        self._is_continued = True
 
     def _set_aside(self, values: Mapping[str, Any]) -> None:
         self._aside = self._aside or shown(str(values["request"]))
@@ -341,18 +431,19 @@ class Account:
         total = self.counted()
         result = self.result(reason, total)
         verdict = f"{result}: {self.verdict(reason, total)}"
-        is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
         has_any = total.taken or self.from_former_run or self._aside
-        if has_any or is_worker:
-            verdict = self._log_end(total, result, verdict)
+        if has_any or self._crawl.asks_for_more:
+            verdict = self._log_end(reason, total, result, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
-    def _log_end(self, total: Tally, result: Result, verdict: str) -> str:
+    def _log_end(self, reason: str, total: Tally, result: Result, verdict: str) -> str:
         """Log how all requests and the crawl ended; return the last line."""
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
-        emit(
+        accepted = total.taken + self.from_former_run
+        report = emit if accepted else self._crawl.events.count
+        report(
             events.REQUESTS_ENDED,
             account=self._account(total),
             taken_in=total.taken,
@@ -361,7 +452,8 @@ class Account:
             **values,
         )
         is_bad = bool(total.lost) or result is Result.FAILED
-        if failures := self._failures(total):
+        is_bad = is_bad or not _is_usual(self.judged(reason, total))
+        if failures := self._failures(reason, total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
             engine.fail(self._crawler, "", lambda: None)
@@ -371,9 +463,13 @@ class Account:
         emit(events.CRAWL_ENDED, level=level, verdict=verdict)
         return verdict
 
-    def _failures(self, total: Tally) -> list[str]:
+    def _is_incomplete(self, reason: str, total: Tally) -> bool:
+        return judge(self._counts(reason, total)).result is not Result.OK
+
+    def _failures(self, reason: str, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""
         happened = {
+            "incomplete": self._is_incomplete(reason, total),
             "lost": total.lost > 0 or bool(self._aside),
             "left": self.left > self._above_budget,
             "forbidden": bool(self.forbidden_sites()),
@@ -446,3 +542,38 @@ def ends_text(ends: dict[End, int]) -> str:
         names = _ONE_AND_MORE[end]
         parts.append(counted(count, names[0], names[-1]))
     return ", ".join(parts)
+
+
+def came_text(total: Tally) -> str:
+    """Return in sentences how many pages and errors came."""
+    text = f"{counted(total.pages, 'page')}"
+    if total.unchanged:
+        text += f" ({total.unchanged:,} unchanged)"
+    if total.cached and not total.pages:
+        text += f", {total.cached:,} from a cache"
+    if total.errors:
+        text += f". {errors_text(total)}"
+    return f"{text}."
+
+
+def errors_text(one: Tally) -> str:
+    """Return how many answers of each 4xx and 5xx came, at most three of them."""
+    parts = []
+    for status, count in list(one.errors.items())[:_MOST_STATUSES]:
+        parts.append(f"{counted(count, 'answer')} of {status}")
+    return ", ".join(parts)
+
+
+def has_errors_alone(one: Tally) -> bool:
+    """Return whether a site answered, and none of its answers was a page."""
+    return bool(one.errors) and not (one.pages or one.cached)
+
+
+def _errors_first(tally_of: tuple[Tally, str]) -> tuple[int, str]:
+    one, name = tally_of
+    return -sum(one.errors.values()), name
+
+
+def _is_usual(judged: Judgement) -> bool:
+    """Return whether a word is for what the project itself has wished or stopped."""
+    return set(judged.reasons) <= {"left", "forbidden", "stopped"}

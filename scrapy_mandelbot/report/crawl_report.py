@@ -408,9 +408,9 @@ def _all_times(
     return _times(total)
 
 
-def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def _counts(counts: Mapping[Any, int]) -> list[dict[str, Any]]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [{"name": shown(name), "count": count} for name, count in ordered]
+    return [{"name": shown(str(name)), "count": count} for name, count in ordered]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -425,7 +425,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-EXIT_STATUSES = ("lost", "left", "forbidden")
+EXIT_STATUSES = ("lost", "left", "forbidden", "incomplete")
 
 
 def exit_status(name: str, value: object) -> tuple[str, ...]:
