@@ -21,7 +21,7 @@ from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.project_errors import ProjectErrors, named
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
-from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED
+from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
@@ -367,6 +367,19 @@ class Account:
         )
         return shown(next(found, ""))
 
+    def _options_that_help(self) -> list[str]:
+        """Return the settings that have ended the waits for the sites given up."""
+        ends = set()
+        for one in self._crawl.throttle.sites.in_trouble():
+            if one.pause.is_given_up:
+                is_total = TOTAL_IS_OVER in one.pause.reason
+                ends.add("total" if is_total else "tries")
+        if not ends:  # only sections are given up
+            ends = {"tries"}
+            if self._crawl.config.pause_total is not None:
+                ends.add("total")
+        return [f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in sorted(ends)]
+
     def _spider_opened(self) -> None:
         self._began = self._crawl.now()
         if not self._crawl.asks_for_more:
@@ -490,12 +503,10 @@ class Account:
         given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
-        if given_up:
-            config = self._crawl.config
-            names = ["tries"] if config.pause_total is None else ["tries", "total"]
-            options = " and ".join(
-                f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names
-            )
+        if self._crawl.throttle.network.is_down(self._now_or_end()):
+            yield "No site answered at the end: is the network up?"
+        elif given_up:
+            options = " and ".join(self._options_that_help())
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
             if self._crawler.stats.get_value(events.ROBOTS_TRIED_ENOUGH.stats[0], 0):

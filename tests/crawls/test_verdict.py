@@ -46,7 +46,12 @@ CASES = {
         {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}},
         True,
         "INCOMPLETE: Finished after",
-        ["requests failed", "of sites that were given up, such as http://127.0.0.1:"],
+        [
+            "requests failed",
+            "of sites that were given up, such as http://127.0.0.1:",
+            ": 503 for <GET ",
+            "Raise MANDELBOT_PAUSE_OPTIONS['total'] to wait longer",
+        ],
     ),
 }
 
