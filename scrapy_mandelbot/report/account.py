@@ -15,9 +15,13 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.politeness.tally import End, Tally
+from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
+from scrapy_mandelbot.report.expectations import Came, Found, sums_by_place
+from scrapy_mandelbot.report.expectations import judged as judged_expectations
 from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
+from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
 from scrapy_mandelbot.report.project_errors import ProjectErrors, named
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
@@ -28,8 +32,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-    from scrapy_mandelbot.politeness.tally import Tally
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {
@@ -61,26 +63,6 @@ _ONE_AND_MORE = {
     End.BUDGET: ("above the budget of its site", "above the budget of their site"),
     End.LEFT: ("left in the queue",),
 }
-HOW_RUNS_END = {
-    "finished": ("Finished", ""),
-    "not finished": ("Running", ""),
-    "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
-    "sites_paused": ("Stopped", "only what is paused or given up is left"),
-    BUDGET_REACHED: ("Finished", "within MANDELBOT_SITE_BUDGET"),
-    "job_set_aside": (
-        "Finished",
-        "but for requests set aside, which `scrapy robots job` lists",
-    ),
-    "job_idle": ("Stopped", "other workers go on"),
-    "job_not_saved": ("Stopped", "the job could not be saved"),
-    "job_unreadable": ("Stopped", "the job could not be read"),
-    "job_forgotten": ("Stopped", "Redis has lost the job"),
-}
-"""Of finish reasons, the first word of the verdict, and why; of all others, they are
-the why.
-"""
-FAILING_REASONS = frozenset({"job_not_saved", "job_unreadable", "job_forgotten"})
-"""Finish reasons with which a run exits with status 1, whatever the settings."""
 _MOST_STATUSES = 3
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 
@@ -97,7 +79,8 @@ class Account:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
-        if "forbidden" in self._crawl.config.exit_status:
+        config = self._crawl.config
+        if "forbidden" in config.exit_status or "sites" in config.expect:
             Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
@@ -253,6 +236,7 @@ class Account:
             items=errors.items_scraped,
             failed_items=errors.items.total(),
             unwritten=errors.unwritten.total(),
+            unmet=len(self.expectations(reason, total).unmet),
             is_running=reason == "not finished",
             is_stopped=reason not in _COMPLETE_REASONS,
             is_by_hand=reason == "shutdown",
@@ -277,6 +261,14 @@ class Account:
             pages = counted(failed, "page")
             yield f"{pages} failed (5xx) at sites that are well."
         yield from self._sites_short_of_pages(total)
+        yield from self._errors_of_the_project(its)
+        expectations = self.expectations(reason, total)
+        if expectations.unmet:
+            yield f"Not as expected: {'; '.join(expectations.unmet)}."
+        if expectations.unknown:
+            yield f"Not compared: {'; '.join(expectations.unknown)}."
+
+    def _errors_of_the_project(self, its: Counts) -> Iterator[str]:
         errors = self._errors
         if its.callbacks:
             callbacks = counted(its.callbacks, "callback")
@@ -287,6 +279,52 @@ class Account:
         if its.unwritten:
             items = counted(its.unwritten, "item")
             yield f"{items} could not be written{named(errors.unwritten)}."
+
+    @property
+    def items(self) -> int:
+        """Items that passed the pipelines."""
+        return self._errors.items_scraped
+
+    def expectations(self, reason: str, total: Tally | None = None) -> Found:
+        """Return which expectations of the project a crawl that ends so does not meet.
+
+        A run that goes on, or was stopped by hand, is not judged; nor is a worker, nor
+        the run of a job that leaves requests to the next.
+        """
+        expected = self._crawl.config.expect
+        is_open = reason in {"not finished", "shutdown"}
+        if not expected or is_open or self._crawl.config.shares_job:
+            return Found([], [])
+        if self.left > self._above_budget and self._crawl.job is not None:
+            return Found([], [])
+        if total is None:
+            total = self.counted()
+        sites = sums_by_place(expected.get("sites", ()), self._tallies(total), Tally())
+        is_resumed = self.from_former_run > 0 or self._is_continued
+        previous = previous_of(self._crawler)
+        before = None
+        if previous is not None:
+            before = previous.ended_before(is_resumed=is_resumed)
+        came = self._came(total, is_resumed=is_resumed)
+        return judged_expectations(expected, came, before, dict(sites))
+
+    def _came(self, total: Tally, *, is_resumed: bool) -> Came:
+        """Return what came of the crawl, that of its job's earlier runs included."""
+        pages: int | None = total.pages + total.cached
+        items: int | None = self.items
+        if is_resumed:
+            previous = previous_of(self._crawler)
+            earlier = previous and previous.earlier_runs(job_of(self._crawler))
+            pages = _added(pages, earlier.pages if earlier else None)
+            items = _added(items, earlier.items if earlier else None)
+        return Came(
+            pages=pages,
+            items=items,
+            lost=total.lost,
+            failed=total.by_end().get(End.PAGE_FAILED, 0),
+            callbacks=self._errors.callbacks.total(),
+            unwritten=self._errors.unwritten.total(),
+        )
 
     def _unknown_hosts(self, its: Counts) -> str:
         example = f", such as {shown(self._unknown_host)}" if self._unknown_host else ""
@@ -483,6 +521,7 @@ class Account:
         """Return which ends of this crawl the project takes for a failure."""
         happened = {
             "incomplete": self._is_incomplete(reason, total),
+            "expectations": bool(self.expectations(reason, total).unmet),
             "lost": total.lost > 0 or bool(self._aside),
             "left": self.left > self._above_budget,
             "forbidden": bool(self.forbidden_sites()),
@@ -553,6 +592,10 @@ def ends_text(ends: dict[End, int]) -> str:
         names = _ONE_AND_MORE[end]
         parts.append(counted(count, names[0], names[-1]))
     return ", ".join(parts)
+
+
+def _added(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 def came_text(total: Tally) -> str:

@@ -181,3 +181,41 @@ async def test_an_unchanged_page_is_a_page(webs, tmp_path):
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert last_line(result).startswith("OK: ")
     assert " 1 page (1 unchanged)." in last_line(result)
+
+
+@ensureDeferred
+async def test_a_crawl_that_brings_less_than_expected_is_incomplete(webs, tmp_path):
+    """Less than the project says, or than the last crawl; its report names it."""
+    web = site(webs, 9)
+    report = tmp_path / "r.json"
+    settings = {
+        "MANDELBOT_REPORT": str(report),
+        "MANDELBOT_EXPECT": {"pages": 10, "of_last_time": 0.5},
+    }
+    first = await crawl(ItemsSpider, settings, start_urls=[web.url + "/"])
+    assert last_line(first).startswith("OK: ")
+    assert "Not compared: the previous crawl" in last_line(first)
+    web.pages["/"] = html("/page/1")
+    settings["MANDELBOT_EXIT_STATUS"] = "expectations"
+    second = await crawl(ItemsSpider, settings, start_urls=[web.url + "/page/1"])
+    line = last_line(second)
+    assert line.startswith("FAILED: ")
+    assert "Not as expected: 1 pages, at least 10 expected; 1 pages, 10 last" in line
+    assert "Exit status 1: MANDELBOT_EXIT_STATUS names 'expectations'." in line
+    data = json.loads(report.read_text())
+    assert data["reasons"] == ["exit status", "expectations"]
+    assert data["items"] == 1
+    assert len(data["unmet"]) == 3
+
+
+@pytest.mark.parametrize(
+    "expected", [{"callbacks": 0}, {"sites": {"x.example": {"pages": 1}}}]
+)
+@ensureDeferred
+async def test_expectations_may_be_strict(webs, expected):
+    """One callback that raises is too many; a site that is gone is missed."""
+    web = site(webs, 9)
+    settings = {"MANDELBOT_EXPECT": expected}
+    result = await crawl(RaisingSpider, settings, start_urls=[web.url + "/"])
+    assert last_line(result).startswith("INCOMPLETE: ")
+    assert " Not as expected: " in last_line(result)
