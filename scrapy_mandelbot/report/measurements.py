@@ -62,6 +62,12 @@ METRICS = (
         "mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"
     ),
     Metric(
+        "mandelbot.errors",
+        "{answer}",
+        "Answers of 4xx and 5xx that call for no pause.",
+        "counter",
+    ),
+    Metric(
         "mandelbot.concurrency.limit",
         "{request}",
         "Requests at once that a site bears, where that was measured.",
@@ -75,6 +81,18 @@ METRICS = (
     ),
     Metric("mandelbot.network.down", "1", "1: no site answers.", "up-down"),
     Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
+    Metric(
+        "mandelbot.job.unsaved.time",
+        "s",
+        "For how long a job cannot be saved; 0: it can.",
+        "up-down",
+    ),
+    Metric(
+        "mandelbot.run.reasons",
+        "1",
+        "1: this rule makes the run that has ended INCOMPLETE or FAILED.",
+        "up-down",
+    ),
     Metric(
         "mandelbot.run.ended",
         "s",
@@ -90,7 +108,14 @@ METRICS = (
     ),
     Metric("mandelbot.request.interval", "s", "Time between requests.", "histogram"),
 )
-LATEST = frozenset({"mandelbot.network.down", "mandelbot.run.ended"})
+LATEST = frozenset(
+    {
+        "mandelbot.network.down",
+        "mandelbot.job.unsaved.time",
+        "mandelbot.run.reasons",
+        "mandelbot.run.ended",
+    }
+)
 """Metrics of which several crawls of a spider have the largest value, not the sum."""
 BUCKETS = (
     0.05,
@@ -273,6 +298,8 @@ def _counts(one: SiteRecord, now: float) -> Iterator[tuple[_Key, float]]:
         if kind.isdecimal():
             label = ("http.response.status_code", int(kind))
         yield ("mandelbot.refusals", label), count
+    for status, count in one.errors.items():
+        yield ("mandelbot.errors", ("http.response.status_code", status)), count
     if one.pauses_seen:
         yield ("mandelbot.pauses",), one.pauses_seen
         yield ("mandelbot.pause.time",), one.paused_for(now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.report import exporting
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
+from scrapy_mandelbot.report.judgement import RULES
 from scrapy_mandelbot.report.measurements import Labels, Measurement, measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension
@@ -69,6 +72,11 @@ class CrawlMetrics(CrawlExtension):
             (events.TURN_WAITED, "mandelbot.turn.duration", "seconds"),
         ):
             self._crawl.events.subscribe(partial(self._on_event, name, value), event)
+        self._unsaved_since = inf
+        """Since when the job cannot be saved; infinite: it can."""
+        subscribe = self._crawl.events.subscribe
+        subscribe(self._not_saved, events.JOB_NOT_SAVED)
+        subscribe(self._saved_again, events.JOB_SAVED_AGAIN)
         self._labels = Labels()
         self._exported: Instruments | None = None
         self.spider = ""
@@ -115,7 +123,7 @@ class CrawlMetrics(CrawlExtension):
             events.METRICS_NOT_WRITTEN, path=self._address, error=error
         )
 
-    def spider_closed(self) -> Deferred[None] | None:
+    def spider_closed(self, reason: str) -> Deferred[None] | None:
         """Measure a last time, without yielding to the loop.
 
         Returns what the end of the crawl waits for: that a gateway has the values.
@@ -126,6 +134,7 @@ class CrawlMetrics(CrawlExtension):
         self._measure_now()
         ended = Measurement(self._crawl.now(), {})
         self.measured["mandelbot.run.ended"].append(ended)
+        self.measured["mandelbot.run.reasons"] += self._reasons(reason)
         send = None if self._exported.push is None else self._exported.push()
         try:
             self._exported.remove(self)
@@ -135,6 +144,24 @@ class CrawlMetrics(CrawlExtension):
         if self._exported.write is not None:
             self._crawl.events.emit(events.METRICS_WRITTEN, path=self._address)
         return None if send is None else self._send_last(send)
+
+    def _reasons(self, reason: str) -> list[Measurement]:
+        """Return for each rule of the first word whether it holds."""
+        account = account_of(self._crawler)
+        if account is None:
+            return []
+        held = account.judged(reason).reasons
+        measured = []
+        for rule in RULES:
+            its = Measurement(int(rule.name in held), {"reason": rule.name})
+            measured.append(its)
+        return measured
+
+    def _not_saved(self, _values: Mapping[str, Any]) -> None:
+        self._unsaved_since = min(self._unsaved_since, self._crawl.now())
+
+    def _saved_again(self, _values: Mapping[str, Any]) -> None:
+        self._unsaved_since = inf
 
     @property
     def _gateway(self) -> str:
@@ -206,6 +233,8 @@ class CrawlMetrics(CrawlExtension):
         found = yield from measuring(self._record, self._labels, now, sites, elsewhere)
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
+        unsaved = max(0.0, now - self._unsaved_since)
+        found["mandelbot.job.unsaved.time"].append(Measurement(unsaved, {}))
         is_down = int(self._crawl.throttle.network.is_down(now))
         found["mandelbot.network.down"].append(Measurement(is_down, {}))
         self.measured = found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
@@ -219,3 +220,20 @@ async def test_expectations_may_be_strict(webs, expected):
     result = await crawl(RaisingSpider, settings, start_urls=[web.url + "/"])
     assert last_line(result).startswith("INCOMPLETE: ")
     assert " Not as expected: " in last_line(result)
+
+
+@ensureDeferred
+async def test_the_metrics_have_the_rules_of_the_word_and_the_errors(webs, tmp_path):
+    """So that an alert fires for each."""
+    pytest.importorskip("prometheus_client")
+    web = site(webs, 3)
+    web.pages["/"] = Answer(b"", 403)
+    path = tmp_path / "links.prom"
+    settings = {"MANDELBOT_METRICS": str(path)}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    text = path.read_text()
+    held = re.findall(r'mandelbot_run_reasons\{reason="([a-z ]+)".*\} 1.0', text)
+    assert set(held) == {"no page", "denied"}
+    assert 'mandelbot_run_reasons{reason="lost",spider="links"} 0.0' in text
+    errors = r'mandelbot_errors_total\{http_response_status_code="403".*\} 1.0'
+    assert re.search(errors, text)
