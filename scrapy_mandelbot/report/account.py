@@ -102,11 +102,12 @@ class Account:
         self._unknown_host = ""
         """The first site whose host has no address."""
         self._is_continued = False
-        """Whether the job had finished, so that the run may have nothing to do."""
+        """Whether the job is that of an earlier run, and may have little left to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
-        self._crawl.events.subscribe(self._continues, events.JOB_HAD_FINISHED)
+        for event in (events.JOB_RESUMED, events.JOB_HAD_FINISHED):
+            self._crawl.events.subscribe(self._continues, event)
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         connect(self._request_dropped, signal=scrapy.signals.request_dropped)
@@ -240,7 +241,7 @@ class Account:
             is_running=reason == "not finished",
             is_stopped=reason not in _COMPLETE_REASONS,
             is_by_hand=reason == "shutdown",
-            is_part=is_part or self.from_former_run > 0,
+            is_part=is_part or self.from_former_run > 0 or bool(self._aside),
         )
 
     def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
