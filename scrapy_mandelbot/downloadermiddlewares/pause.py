@@ -235,7 +235,7 @@ class PauseMiddleware:
             elif decision is NEVER or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
-    async def process_response(
+    async def process_response(  # noqa: C901, PLR0912 -- a call less for each page
         self, request: Request, response: Response
     ) -> Request | Response:
         """Send a request back that its site refused, to be sent after the pause."""

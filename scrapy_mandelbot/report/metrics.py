@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from math import inf
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
