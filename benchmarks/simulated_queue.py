@@ -219,7 +219,7 @@ class SiteAndQueue:
             self._is_asked = False
         if effect is PauseEffect.DOUBTED and not self._is_asked:
             self._is_asked = self._check(site)
-            if not self._is_asked and site.failures.go_on:
+            if not self._is_asked and site.failures.continue_to_come:
                 site.note_outage(flight, refusal)
         site.ended(flight, now)
         if is_check:

@@ -199,7 +199,7 @@ class _Queues(Enum):
     OTHERS = "another interface, perhaps"
 
 
-class _Wiring(NamedTuple):
+class Wiring(NamedTuple):
     """A setting that is set for a kind of scheduler and a kind of queue."""
 
     name: str
@@ -213,21 +213,21 @@ _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _SITE_QUEUE = "scrapy_mandelbot.SiteQueue"
 _THEIRS = object()
 _WRAPS_THEIRS = (
-    _Wiring("MANDELBOT_INNER_SCHEDULER", _THEIRS, _ADDON),
-    _Wiring("SCHEDULER", "scrapy_mandelbot.ParkingScheduler"),
+    Wiring("MANDELBOT_INNER_SCHEDULER", _THEIRS, _ADDON),
+    Wiring("SCHEDULER", "scrapy_mandelbot.ParkingScheduler"),
 )
-_WIRINGS = {
-    (_Schedulers.SCRAPYS, _Queues.OURS): (_Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
-    (_Schedulers.SCRAPYS, _Queues.SCRAPYS): (_Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
+WIRINGS = {
+    (_Schedulers.SCRAPYS, _Queues.OURS): (Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
+    (_Schedulers.SCRAPYS, _Queues.SCRAPYS): (Wiring(_QUEUE, _SITE_QUEUE, _ADDON),),
     (_Schedulers.SCRAPYS, _Queues.DERIVED): (
-        _Wiring("MANDELBOT_INNER_PRIORITY_QUEUE", _THEIRS, _ADDON),
-        _Wiring(_QUEUE, _SITE_QUEUE),
+        Wiring("MANDELBOT_INNER_PRIORITY_QUEUE", _THEIRS, _ADDON),
+        Wiring(_QUEUE, _SITE_QUEUE),
     ),
     # a warning says that it is used as set
     (_Schedulers.SCRAPYS, _Queues.OTHERS): (),
     # two would count twice
     (_Schedulers.PARKING, _Queues.OURS): (
-        _Wiring(_QUEUE, DownloaderAwarePriorityQueue),
+        Wiring(_QUEUE, DownloaderAwarePriorityQueue),
     ),
     **{(_Schedulers.OTHERS, queue): _WRAPS_THEIRS for queue in _Queues},
 }
@@ -298,7 +298,7 @@ def put_site_queue(settings: BaseSettings) -> None:
     is_by_ip = settings.getint("CONCURRENT_REQUESTS_PER_IP") > 0
     if is_scrapys and is_by_ip and queue_class is DownloaderAwarePriorityQueue:
         return
-    for one in _WIRINGS.get((scheduler, queue), ()):
+    for one in WIRINGS.get((scheduler, queue), ()):
         value = theirs[one.name] if one.value is _THEIRS else one.value
         _set(settings, one.name, value, one.least)
     if is_scrapys and queue is _Queues.OTHERS:

@@ -4,9 +4,10 @@ A machine judges whether modules import each other in circles, and whether one i
 like a module of the standard library. ``lint-imports`` judges the layers, and
 ``benchmarks/gates.py`` what a page costs.
 
-Size is looked at in review: no test fails by it. ``python tests/test_gates.py`` prints
-the table, with the figures of the last release; ``--release`` prints those of today as
-they stand below.
+Size is looked at in review: no test fails by it. ``python tests/test_gates.py --since
+REF`` prints what rose since a commit, with the module where it did; without it, the
+table is printed, with the figures of the last release. ``--release`` prints those of
+today as they stand below.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +33,7 @@ MOST_CIRCLES = 0
 
 LONG_MODULE = 450
 MANY_IMPORTED_NAMES = 15
+MANY_METHODS = 25
 LINES_OF_A_STORY = 25
 
 LAST_RELEASE = {
@@ -315,24 +319,22 @@ def knobs(package: Source) -> int:
     return len(setting_defaults()) + sum(len(keys) for keys in OPTIONS.values())
 
 
-def most_methods(package: Source) -> int:
-    """Count the public methods and properties of the class that has most of them."""
+def most_methods(package: Source, where: str) -> int:
+    """Count the public methods and properties of a module's largest class."""
     return max(
-        sum(isinstance(part, Function) and part.name[0] != "_" for part in one.body)
-        for where in package.trees
-        for one in package.nodes[where]
-        if isinstance(one, ast.ClassDef)
+        (
+            sum(isinstance(part, Function) and part.name[0] != "_" for part in one.body)
+            for one in package.nodes[where]
+            if isinstance(one, ast.ClassDef)
+        ),
+        default=0,
     )
 
 
-def return_docstrings(package: Source) -> int:
+def return_docstrings(tree: ast.Module) -> int:
     """Count the private functions whose docstring is one line, "Return ..."."""
-    return sum(
-        (ast.get_docstring(node) or "").startswith("Return")
-        and "\n" not in (ast.get_docstring(node) or "")
-        for tree in package.trees.values()
-        for node in private_functions(tree)
-    )
+    docstrings = [ast.get_docstring(node) or "" for node in private_functions(tree)]
+    return sum(one.startswith("Return") and "\n" not in one for one in docstrings)
 
 
 def private_functions(
@@ -369,8 +371,12 @@ def figures(package: Source) -> dict[str, int]:
         "lines": sum(lines(package, one) for one in modules),
         "lines of code": sum(code_lines(package, one) for one in modules),
         "knobs": knobs(package),
-        "public methods of the largest class": most_methods(package),
-        'private docstrings "Return ..."': return_docstrings(package),
+        "public methods of the largest class": max(
+            most_methods(package, one) for one in modules
+        ),
+        'private docstrings "Return ..."': sum(
+            map(return_docstrings, modules.values())
+        ),
     }
 
 
@@ -397,7 +403,72 @@ def test_figures_of_packages_are_added_up():
     }
 
 
+# What rose
+
+
+def measures(package: Source, where: str) -> dict[str, int]:
+    """Return what is looked at in a module; what is within its bound counts as 0."""
+    tree = package.trees[where]
+    found = {
+        "lines": (lines(package, where), LONG_MODULE),
+        "stories": (sum(size >= LINES_OF_A_STORY for size in stories(tree)), 1),
+        "imported names": (imported_names(package, where), MANY_IMPORTED_NAMES),
+        "public methods of a class": (most_methods(package, where), MANY_METHODS),
+        'private docstrings "Return ..."': (return_docstrings(tree), 0),
+    }
+    return {
+        what: figure if figure > bound else 0 for what, (figure, bound) in found.items()
+    }
+
+
+def risen(before: list[Source], now: list[Source]) -> Iterator[str]:
+    """Yield the figures that rose between two trees, with their modules."""
+    old_ones = {one.name: one for one in before}
+    for package in now:
+        old = old_ones.get(package.name)
+        known = {} if old is None else old.trees
+        for where in package.trees:
+            was = measures(old, where) if where in known else {}
+            for what, figure in measures(package, where).items():
+                if figure > was.get(what, 0):
+                    change = f"{was.get(what, 0)} -> {figure}"
+                    yield f"{package.name}/{where}: {what} {change}"
+        circle_before = [] if old is None else circles(old)
+        for circle in circles(package):
+            if circle not in circle_before:
+                yield f"{package.name}: a circle of imports: {' '.join(circle)}"
+
+
+def test_what_rose_is_named_with_its_module(tmp_path):
+    """A figure within its bound, or one that was as high before, is not."""
+    trees = []
+    for name, count in (("before", 440), ("now", 460)):
+        package = tmp_path / name / "scrapy_mandelbot"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "long.py").write_text("a = 1\n" * 500)
+        (package / "longer.py").write_text("a = 1\n" * count)
+        (package / "short.py").write_text("a = 1\n" * (count - 100))
+        trees.append(packages(tmp_path / name))
+    assert list(risen(*trees)) == ["scrapy_mandelbot/longer.py: lines 0 -> 460"]
+
+
+def print_risen(ref: str) -> None:
+    """Print what rose since a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = ["git", "archive", ref, "scrapy_mandelbot", "packages"]
+        held = subprocess.run(archive, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        subprocess.run(["tar", "-x", "-C", folder], input=held.stdout, check=True)
+        rows = list(risen(packages(Path(folder)), PACKAGES))
+    print(f"Rose since {ref} (nothing fails by it):")
+    for row in rows or ["(nothing)"]:
+        print(f"    {row}")
+
+
 def main() -> None:
+    if "--since" in sys.argv[1:-1]:
+        print_risen(sys.argv[sys.argv.index("--since") + 1])
+        return
     counted = [figures(one) for one in PACKAGES]
     today = together(counted)
     if "--release" in sys.argv[1:]:

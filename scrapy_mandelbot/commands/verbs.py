@@ -46,7 +46,7 @@ VERBS = {
     ),
     "job": Verb(
         "scrapy_mandelbot.commands.job_verb:look_at_job",
-        "show what waits in a job; requeue, add or forget requests; repair its file",
+        "show what waits in a job; requeue, add or forget requests; repair",
         (
             argument("job", metavar="JOBDIR|URL#NAME"),
             argument(

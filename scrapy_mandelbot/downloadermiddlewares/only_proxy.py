@@ -33,7 +33,7 @@ class OnlyProxy:
             self.is_bypassed = True
 
     def is_way_of(self, request: Request) -> bool:
-        """Return whether a request went by the only proxy, and no one has another."""
+        """Return whether a request used the only proxy, and none used another."""
         if self.is_bypassed or self._proxies != {request.meta.get("proxy")}:
             return False
         return not engine.handles_failures(self._crawler)

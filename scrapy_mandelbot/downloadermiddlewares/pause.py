@@ -380,7 +380,7 @@ class PauseMiddleware:
             return True
         self._throttle.in_flight.unresponsive.fail(flight, failure)
         if has_begun(exception) and site.pause.probe is not flight:
-            return False  # the site answered, and the page broke off
+            return False  # the site answered, and the body is truncated
         is_cut_off = pauses.network_failed(site)
         if is_cut_off or (failure.is_certain and site.has_answered):
             pauses.refused(flight, reason)

@@ -25,7 +25,7 @@ _TRY_AGAIN = 10.0  # seconds
 
 
 class SavedJob(Protocol):
-    """What the saves of a job tell it."""
+    """What the saves of a job report to it."""
 
     clock: Clock
 

@@ -4,7 +4,7 @@ Theory of operation. A *failure* is an answer that states nothing about its site
 without a time that the spider does not handle, of a site that answered a page well in
 this run; or no answer, from a site that answered anything well, its robots.txt too.
 (What states something is no failure: a 503, a 429, any time that is named, a connection
-that is refused, a name that does not resolve.) The law:
+that is refused, a name that does not resolve.) The rules:
 
 1. A failure is RetryMiddleware's at once, as in stock Scrapy: its count, its errback.
    Nothing waits.
@@ -139,7 +139,7 @@ class Failures:
         return sum(are_new) >= self._needed
 
     @property
-    def go_on(self) -> bool:
+    def continue_to_come(self) -> bool:
         """Whether something fails that was sent after the first doubt came."""
         since = self._doubted_since
         return any(page.last_sent > since for page in self.doubted.values())

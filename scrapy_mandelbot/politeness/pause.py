@@ -442,7 +442,9 @@ class Pause:
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
         self.late_probes = 0
-        least = 0.0 if self.rate_control is None else self.rate_control.least_pause
+        least = 0.0
+        if refusal.retry_after is None and self.rate_control is not None:
+            least = self.rate_control.least_pause
         self._own_until = self.policy.until(
             refusal, self.backoff.step, own=seconds, least=least
         )

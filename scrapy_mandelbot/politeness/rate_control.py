@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
@@ -54,6 +54,8 @@ _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 _TRUST_IN_DOUBT = 5.0  # the same, of a limit in doubt
+_FAR_BELOW = 0.6  # of the limit: a reading that is slower is believed,
+_CLEAR = 6.0  # with so much of G
 _STEEP = 12  # the power of the time by which the rate rises then
 _REFUTED = 12.0  # answers more than it lets through, its burst apart
 
@@ -326,10 +328,15 @@ class RateControl:
             self._go_by_chance()
             return
         trusted = self.ended_at - self._creeps_from
+        limit = reading.rate
         if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
-            self._creeps_from += now - self.ended_at  # chance, beside the limit
-            return
-        self._limit = reading.rate
+            is_far = reading.rate < _FAR_BELOW * self._limit
+            if not is_far or reading.evidence < _CLEAR:
+                self._creeps_from += now - self.ended_at  # chance, beside the limit
+                return
+            # It is slower, and the buckets do not say yet how much.
+            limit = sqrt(reading.rate * self._limit)
+        self._limit = limit
         self._burst = reading.burst
         self._bound(goods, took)
         self._cruise(now)

@@ -47,7 +47,7 @@ from scrapy_mandelbot.politeness.failures import MOST_FORGIVEN, Failures
 from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
-from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.time_text import clock_time
@@ -264,10 +264,13 @@ class Site:
         pause = self.pause
         if pause.is_given_up:
             return True
+        is_last = pause.state is PauseState.LAST_ATTEMPTS
         section = self.faults.of(flight.request)
-        if section is not None and section.is_over():
-            return True
-        return self._makes_final_attempts(section) and self.times(fingerprint) > 1
+        if section is not None and section.pause is not None:
+            if section.pause.is_given_up:
+                return True
+            is_last = is_last or section.pause.makes_final_attempts
+        return is_last and self.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -504,7 +507,7 @@ class Site:
 
     def _makes_final_attempts(self, section: Section | None) -> bool:
         """Return whether final attempts are made: of the site, or of the section."""
-        if self.pause.makes_final_attempts:
+        if self.pause.state is PauseState.LAST_ATTEMPTS:
             return True
         if section is None or section.pause is None:
             return False

@@ -405,11 +405,24 @@ def _check_names(settings: BaseSettings) -> None:
                 raise v.UnknownSettingError(name, settings[name], meant)
 
 
+_SYNONYMS = {
+    "DELAY": "MANDELBOT_CRAWL_DELAYS",
+    "DOWNLOAD_DELAY": "MANDELBOT_CRAWL_DELAYS",
+    "OBEY": "ROBOTSTXT_OBEY",
+    "ROBOTSTXT_OBEY": "ROBOTSTXT_OBEY",
+    "RETRY_TIMES": 'MANDELBOT_PAUSE_OPTIONS["tries"]',
+    "USER_AGENT": "USER_AGENT",
+}
+"""Names that one guesses, in other words than the package's, and what they mean."""
+
+
 def similar_setting(rest: str) -> str:
     """Return the setting, or the key of one, that a name may mean; empty: none.
 
     `rest`: the name without ``MANDELBOT_``.
     """
+    if rest in _SYNONYMS:
+        return _SYNONYMS[rest]
     from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
     names = {

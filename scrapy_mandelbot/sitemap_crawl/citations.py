@@ -313,7 +313,7 @@ class CrossSubmits:
         return waiting > _MOST_BYTES
 
     def _plan_request(self, cited: CitedSitemap, site: str) -> bool:
-        """Plan to ask another site whether it agrees; return whether it is asked."""
+        """Plan to fetch whether another site agrees; return whether that is needed."""
         strangers = self._progress[cited.site].strangers
         spider = self._crawler.spider
         if site in strangers:

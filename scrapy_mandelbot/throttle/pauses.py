@@ -224,7 +224,7 @@ class Pauses:
         if site.ceiling.is_certain and site.note_once("connections"):
             self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site) or not site.failures.go_on:
+            if self.health_check.request(site) or not site.failures.continue_to_come:
                 return goes_back
             effect = site.note_outage(flight, refusal)
         if effect is not None:

@@ -95,7 +95,9 @@ def endless(web, number):
 async def test_a_lazy_start_is_as_far_ahead_as_there_are_places(
     webs, tmp_path, settings, asks
 ):
-    """And the turn of the loop that each page has: as in stock Scrapy."""
+    """And the turn of the loop that each page has: as in stock Scrapy, 16 with 2.19 and
+    23 with 2.14.
+    """
     web = site(webs, 60, delay=0.1)
     if "JOBDIR" in settings:
         settings = {**settings, "JOBDIR": str(tmp_path)}
@@ -103,7 +105,7 @@ async def test_a_lazy_start_is_as_far_ahead_as_there_are_places(
         LazySpider, {**SETTINGS, **settings}, urls=pages(web, 60), asks=asks
     )
     assert len(result.items) == 60
-    assert result.spider.ahead <= PLACES + 4
+    assert result.spider.ahead <= PLACES + 7
 
 
 @ensureDeferred
@@ -246,6 +248,10 @@ class EagerSpider(LazySpider):
             yield Request(url, dont_filter=True)
 
 
+@pytest.mark.skipif(
+    scrapy.version_info < (2, 19),
+    reason="a page waits 0.1 s there, and time stands still while start() is read",
+)
 @pytest.mark.parametrize("sites", [1, 10])
 @ensureDeferred
 async def test_pages_come_while_a_long_start_is_read(webs, sites):

@@ -151,6 +151,7 @@ def test_every_meta_key_is_in_the_table():
         "download_latency",
         "download_maxsize",
         "max_retry_times",
+        "priority_adjust",
         "retry_times",
         "download_slot",
         "is_start_request",

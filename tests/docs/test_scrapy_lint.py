@@ -14,7 +14,7 @@ from textwrap import dedent
 import pytest
 from pages import DOCS, ROOT
 
-from scrapy_mandelbot.addon import COMPONENTS
+from scrapy_mandelbot.addon import COMPONENTS, WIRINGS
 from scrapy_mandelbot.settings.config import setting_defaults
 
 ENTRY = re.search(
@@ -32,7 +32,8 @@ def test_it_has_what_the_addon_sets():
     """Each setting, and no other."""
     source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
     written = set(re.findall(r'set\((?:settings, )?\s*"([A-Z_]+)"', source))
-    written |= {one.setting for one in COMPONENTS} | {"SCHEDULER_PRIORITY_QUEUE"}
+    written |= {one.setting for one in COMPONENTS}
+    written |= {one.name for wirings in WIRINGS.values() for one in wirings}
     assert written == OF_ADDON
 
 

@@ -94,14 +94,9 @@ def _pace(body):
 
 def _wait(value):
     quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
-    headers = ({"Retry-After": value}, {"RateLimit": value}, quota)
-    return [retry_after.wait_asked_for(one.get, 1e9) for one in headers]
-
-
-def _refusal(value):
     used_up = {"X-RateLimit-Reset": value, "X-RateLimit-Remaining": b"0"}
-    headers = (used_up, {"X-RateLimit-Remaining": value, "X-RateLimit-Reset": b"9"})
-    return [retry_after.wait_of_refusal(403, one.get, 1e9) for one in headers]
+    headers = ({"Retry-After": value}, {"RateLimit": value}, quota, used_up)
+    return [retry_after.wait_asked_for(one.get, 1e9, 403) for one in headers]
 
 
 def _quota(value):
@@ -119,7 +114,6 @@ def _split(url):
 
 ROWS = (
     Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
-    Row("sites.wait_of_refusal", _refusal, _HEADERS | _RATE_LIMITS),
     Row("sites.quota_of", _quota, _HEADERS | _RATE_LIMITS),
     Row("sites.site_of", origins.site_of, _URLS, prepare=_split),
     Row("sites.host_of", origins.host_of, _URLS, prepare=_site),

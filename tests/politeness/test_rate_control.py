@@ -9,7 +9,9 @@ import random
 
 import pytest
 
+from scrapy_mandelbot.politeness.limit_estimator import Reading
 from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
+from scrapy_mandelbot.politeness.slow_limit_estimator import BELOW
 
 
 def go(rate_control: RateControl, now: float, count: int) -> float:
@@ -300,3 +302,39 @@ def test_without_a_limit_there_is_none_to_forget():
     rate_control = RateControl()
     rate_control.forget_limit()
     assert rate_control.mode is Mode.RAMP
+
+
+class SaysSo:
+    """An estimator with one reading, which does not explain the last run."""
+
+    def __init__(self, reading):
+        self._reading = reading
+
+    def read(self, *arguments):
+        """Read nothing."""
+
+    def reading(self):
+        return self._reading
+
+    def explains_last(self, _rate):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("share", "evidence", "is_believed"),
+    [(0.25, 10.0, True), (0.25, 4.0, False), (0.8, 10.0, False)],
+)
+def test_a_limit_that_is_clearly_slower_than_it_was_taken_for_is_no_chance(
+    share, evidence, is_believed
+):
+    """The buckets do not say yet how much: it is between."""
+    rate_control, now = in_limit()
+    before = rate_control.rate
+    limit = before / BELOW
+    reading = Reading(evidence, share * limit, 5.0)
+    rate_control.__dict__["_estimator"] = SaysSo(reading)
+    pause(rate_control, now + 0.5)
+    if is_believed:
+        assert rate_control.rate == pytest.approx(before / 2)
+    else:
+        assert rate_control.rate == before

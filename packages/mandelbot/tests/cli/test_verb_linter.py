@@ -194,6 +194,14 @@ def test_a_wrong_pyproject_is_a_usage_error(command, files, tmp_path, text, why)
     assert why in line
 
 
+def test_a_configuration_file_that_is_not_there(robots, tmp_path):
+    """It is never a URL, so nothing is said of one."""
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    run = robots("check", "robots.txt", "--config", "none.toml")
+    assert run.returncode == 2
+    assert run.stderr.endswith(b"none.toml: there is no such file (--config)\n")
+
+
 def test_comments_suppress_findings(robots, tmp_path):
     """In a line of its own of the whole file, at the end of a line of that line."""
     slips = "Disalow: /a{}\nDisalow: /b\n"

@@ -66,7 +66,7 @@ def meaning_of(
     `headers` are as in Scrapy. `pause_statuses` pause a site; if there are none,
     nothing does. `is_own`: the package asked, which cannot agree to terms.
     """
-    from mandelbot.answers.retry_after import wait_of_refusal  # noqa: PLC0415 -- not for a page
+    from mandelbot.answers.retry_after import wait_asked_for  # noqa: PLC0415 -- not for a page
 
     if not is_own and _CHALLENGE in headers:
         terms = terms_of(status, headers)
@@ -77,7 +77,7 @@ def meaning_of(
         return ResponseMeaning(Kind.MISSING)
     wait = None
     if status >= _FIRST_ERROR or pauses:
-        asked = wait_of_refusal(status, headers.get, now)
+        asked = wait_asked_for(headers.get, now, status)
         if pauses or (asked.names_a_time and pause_statuses):
             said = (asked.seconds, asked.said, asked.unreadable)
             return ResponseMeaning(Kind.NOT_NOW, *said)

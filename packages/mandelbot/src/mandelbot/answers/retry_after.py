@@ -16,7 +16,7 @@ Older than the drafts, and defined by none: ``X-RateLimit-Remaining`` and
 ``X-RateLimit-Reset``, which GitHub sends, and express-rate-limit and
 @fastify/rate-limit by default. Servers mean seconds by the reset, or a time since 1970,
 or something else. So they are read only where the site refuses a request and says that
-nothing is left (`wait_of_refusal`): then one of the two is evident.
+nothing is left: then one of the two is evident.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class AskedFor(NamedTuple):
     """
 
 
-def wait_asked_for(header: Header, now: float) -> AskedFor:
+def wait_asked_for(header: Header, now: float, status: int = 0) -> AskedFor:
     """Return the seconds that an answer asks for, by its own clock where it has one.
 
-    `header` returns the value of a header by its name, as text or bytes, or None.
+    `header` returns the value of a header by its name, as text or bytes, or None. With
+    the `status` of a refusal, ``X-RateLimit-*`` counts where no other header does.
 
     >>> from mandelbot import wait_asked_for
     >>> headers = {"Retry-After": b"120"}
@@ -79,7 +80,7 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     unreadable = ""
     value = header("Retry-After")
     if value is not None:
-        text = _text(value)
+        text = value if isinstance(value, str) else value.decode("latin-1")
         seconds = _read_any(text, now, header)
         if seconds is not None:
             wait = seconds if seconds > 0 else None
@@ -94,6 +95,11 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
         return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
     value = header("RateLimit-Reset")
     if value is None:
+        if status in _REFUSALS and header("X-RateLimit-Remaining") in {b"0", "0"}:
+            seconds = _until_x_reset(header, now)
+            if seconds is not None:
+                said = f"X-RateLimit-Reset: {_text(header('X-RateLimit-Reset') or '')}"
+                return AskedFor(seconds, said, unreadable, names_a_time=True)
         said = f"Retry-After: {unreadable}" if unreadable else ""
         return AskedFor(None, said, unreadable)
     reset = _text(value).strip()
@@ -104,34 +110,13 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
     )
 
 
-def wait_of_refusal(status: int, header: Header, now: float) -> AskedFor:
-    """Like `wait_asked_for`, of an answer that may refuse a request for its number.
-
-    ``X-RateLimit-*`` counts where no other header names a time.
-    """
-    asked = wait_asked_for(header, now)
-    is_unsaid = not asked.said or (asked.unreadable and asked.seconds is None)
-    if status not in _REFUSALS or not is_unsaid:
-        return asked
-    left = header("X-RateLimit-Remaining")
-    reset = header("X-RateLimit-Reset")
-    if left is None or reset is None or _text(left).strip() != "0":
-        return asked
-    seconds = _until_x_reset(_text(reset).strip(), header, now)
-    if seconds is None:
-        return asked
-    said = f"X-RateLimit-Reset: {_text(reset).strip()}"
-    return AskedFor(seconds, said, asked.unreadable, names_a_time=True)
-
-
 _REFUSALS = frozenset({403, 429, 503})
-_LONGEST_RESET = (
-    86_400  # seconds; a later time is none that a server of this kind means
-)
+_LONGEST_RESET = 86_400  # seconds; servers of this kind mean no later time
 
 
-def _until_x_reset(text: str, header: Header, now: float) -> float | None:
+def _until_x_reset(header: Header, now: float) -> float | None:
     """Return seconds within a day, given as such or as a time since 1970."""
+    text = _text(header("X-RateLimit-Reset") or "")
     number = _DELAY_SECONDS.fullmatch(text)
     if number is None:
         return None

@@ -42,6 +42,8 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
+        if not path.exists():
+            raise UnavailableError(f"{path}: there is no such file (--config)")
         chosen = _read(path, _SECTIONS.get(path.name, "mandelbot")) or {}
     codes = {}
     for key in _KEYS[:2]:

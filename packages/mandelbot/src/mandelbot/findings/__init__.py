@@ -77,7 +77,7 @@ def lint(
             difference.
         max_bytes: What robots read of it; a file that was parsed has its own limit.
         site: Whose file it is, as ``https://example.com``: rules for another host are
-            told as such. Empty: it is not known but for what the file cites.
+            reported. Empty: it is not known but for what the file cites.
 
     Raises:
         TypeError: `body` is neither bytes nor a bytearray nor a memoryview.

@@ -236,14 +236,14 @@ _USERS = frozenset(
 
 
 def _dropped(groups: list[Group], facts: list[_Facts]) -> Check:
-    """Find refusals for * that a robot does not hear, as its own group says nothing."""
+    """Find refusals for * that a robot ignores, as its own group replaces them."""
     refused: dict[str, int] = {}
     for group, of_group in zip(groups, facts, strict=True):
         if any(name_of(agent) == "*" for agent in group.agents):
             for said in of_group.refused.values():
                 refused.setdefault(said.category, said.line)
     if refused:
-        for categories, agents in _unheard(refused, groups, facts).items():
+        for categories, agents in _ignored(refused, groups, facts).items():
             uses = " and ".join(categories)
             verb = "are" if len(categories) > 1 else "is"
             own = "own groups replace"
@@ -257,10 +257,10 @@ def _dropped(groups: list[Group], facts: list[_Facts]) -> Check:
             yield LintHit("own-group-drops-usage", agents[0].number, message)
 
 
-def _unheard(
+def _ignored(
     refused: Iterable[str], groups: list[Group], facts: list[_Facts]
 ) -> dict[tuple[str, ...], list[Record]]:
-    """Return the categories that are not heard, each with the robots that do not."""
+    """Return the categories that are not received, each with its robots."""
     own: dict[str, _Facts] = {}
     first: dict[str, Record] = {}
     for group, of_group in zip(groups, facts, strict=True):
@@ -268,16 +268,16 @@ def _unheard(
         for name in _USERS & agents.keys():
             own.setdefault(name, _Facts({}, {}, {})).learn(of_group)
             first.setdefault(name, agents[name])
-    unheard: dict[tuple[str, ...], list[Record]] = {}
+    ignored: dict[tuple[str, ...], list[Record]] = {}
     for name in sorted(own, key=lambda name: first[name].number):
         said = own[name]
         if not _is_closed(said):
             statements = (*said.refused.values(), *said.allowed.values())
-            heard = {one.category for one in statements}
-            left = tuple(category for category in refused if category not in heard)
+            stated = {one.category for one in statements}
+            left = tuple(category for category in refused if category not in stated)
             if left:
-                unheard.setdefault(left, []).append(first[name])
-    return unheard
+                ignored.setdefault(left, []).append(first[name])
+    return ignored
 
 
 def _is_closed(said: _Facts) -> bool:

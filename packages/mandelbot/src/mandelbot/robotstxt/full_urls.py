@@ -45,7 +45,7 @@ _LONGEST_NAME = 253  # characters of a host name (RFC 1035, section 2.3.4)
 
 
 def host_of(url: str) -> str | None:
-    """Return the host that a whole URL names, as far as rules tell hosts apart.
+    """Return the host that a whole URL names, as far as rules distinguish hosts.
 
     In lower case, without the scheme's default port, user information, a final dot or a
     leading ``www.``; None for a path, and for a text that is no URL; empty: no host.

@@ -148,7 +148,7 @@ function originOf(url) {
 }
 
 /**
- * What tells the hosts of whole URLs apart, without user, www. and the scheme's port; null for a path
+ * What distinguishes the hosts of whole URLs, without user, www. and the scheme's port; null for a path
  * and for what is no URL, empty for no host (full_urls.py).
  */
 function hostOf(url) {
