@@ -38,62 +38,69 @@ def clock():
 
 
 @pytest.fixture
-def slow(clock):
+def told():
+    return Emitter()
+
+
+@pytest.fixture
+def slow(clock, told):
     crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS": 2})
-    return SlowFiles(crawler, clock, Emitter(), 10.0)
+    return SlowFiles(crawler, clock, told, 10.0)
 
 
-def test_a_file_that_comes_in_time_is_not_slow(slow, clock, places):
+def test_a_file_that_comes_in_time_is_not_slow(slow, clock, places, told):
     with slow.watched(SITE, Request(SITE), 180.0):
         clock.turn(9.9)
-        assert not slow._events.emitted
+        assert not told.emitted
     clock.turn(100)
-    assert not slow._events.emitted
+    assert not told.emitted
     assert not places
 
 
-def test_a_slow_file_holds_no_place_until_it_comes(slow, clock, places):
+def test_a_slow_file_holds_no_place_until_it_comes(slow, clock, places, told):
     """The site is named once."""
     noted = []
     slow.note = noted.append
     request = Request(SITE)
     with slow.watched(SITE, request, 180.0):
         clock.turn(100)
-        assert slow._events.emitted == [{"site": SITE, "seconds": 10.0, "most": 180.0}]
+        assert told.emitted == [{"site": SITE, "seconds": 10.0, "most": 180.0}]
         assert places == [1]
         assert noted == [request]
     assert not places
 
 
 def test_the_time_in_which_the_crawl_blocks_its_loop_does_not_count(
-    slow, clock, places
+    slow, clock, places, told
 ):
     """A callback of 12 seconds: the answer may have come, and nobody could read it."""
     with slow.watched(SITE, Request(SITE), 180.0):
         clock.shift(12.0)  # no timer fires
         clock.turn(0.1)
-        assert not slow._events.emitted
+        assert not told.emitted
         clock.turn(2.1)
-        assert slow._events.emitted
+        assert told.emitted
     assert not places
 
 
-def test_only_as_many_as_there_are_places_get_one_of_their_own(slow, clock, places):
+def test_only_as_many_as_there_are_places_get_one_of_their_own(
+    slow, clock, places, told
+):
     """Each is named in the log."""
     watches = [slow.watched(SITE, Request(SITE), 180.0) for _ in range(3)]
     for one in watches:
         one.__enter__()
     clock.turn(11)
-    assert len(slow._events.emitted) == 3
+    assert len(told.emitted) == 3
     assert len(places) == 2
     for one in watches:
         one.__exit__(None, None, None)
     assert not places
 
 
-def test_a_deadline_that_is_not_longer_needs_no_watch(slow, clock, places):
+def test_a_deadline_that_is_not_longer_needs_no_watch(slow, clock, places, told):
     """The request itself ends then."""
     with slow.watched(SITE, Request(SITE), 10.0):
         clock.turn(100)
-    assert not slow._events.emitted
+    assert not told.emitted
     assert not places
