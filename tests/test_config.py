@@ -88,6 +88,12 @@ BAD = [
     ("MANDELBOT_REFUSAL", 5, "a function, or its import path"),
     ("MANDELBOT_REFUSAL", "looks_refused", "a function, or its import path"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[503", "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[[503]]", "a list of HTTP status codes"),
+    ("MANDELBOT_PURPOSE", '["search"', "one or several of 'search'"),
+    ("MANDELBOT_PURPOSE", '[["search"]]', "one or several of 'search'"),
+    ("MANDELBOT_EXIT_STATUS", '["lost"', "one or several of 'lost'"),
+    ("MANDELBOT_SITEMAPS", "[1]", "paths such as"),
     ('MANDELBOT_PAUSE_OPTIONS["first"]', -0.1, "0 or more"),
     ('MANDELBOT_PAUSE_OPTIONS["longest"]', float("inf"), "a number of seconds"),
     ('MANDELBOT_PAUSE_OPTIONS["retry_after"]', -1, "0 or more"),
@@ -438,6 +444,10 @@ GOOD = [
     ("MANDELBOT_JOB", "valkeys://host", "job", "rediss://host"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[503, 500]", "pause_statuses", {503, 500}),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[]", "pause_statuses", set()),
+    ("MANDELBOT_PURPOSE", '["search", "tdm"]', "purposes", ("search", "tdm")),
+    ("MANDELBOT_EXIT_STATUS", '["lost"]', "exit_status", ("lost",)),
     ('MANDELBOT_PAUSE_OPTIONS["total"]', "600", "pause_total", 600.0),
     ('MANDELBOT_PAUSE_OPTIONS["total"]', None, "pause_total", None),
     ('MANDELBOT_PAUSE_OPTIONS["tries"]', "3", "pause_tries", 3),
@@ -668,17 +678,21 @@ def test_seconds_of_pauses_that_agree_are_taken():
 @pytest.mark.parametrize(
     ("settings", "seconds"),
     [
-        ({}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2}, 2),
-        ({"DOWNLOAD_TIMEOUT": 180}, 10),
-        ({"DOWNLOAD_TIMEOUT": 0}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, 30),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, 2),
+        ({}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2}, (2, 2)),
+        ({"DOWNLOAD_TIMEOUT": 60}, (10, 60)),
+        ({"DOWNLOAD_TIMEOUT": 0}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, (30, 30)),
+        ({"MANDELBOT_LIMITS": {"robots_timeout": 5}}, (5, 5)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, (2, 2)),
     ],
 )
-def test_no_page_waits_longer_for_robots_txt_than_for_itself(settings, seconds):
-    """Unless the project says how long, as for slow sites."""
-    assert config(**settings).robots_timeout == seconds
+def test_a_robots_txt_has_the_time_of_a_page_unless_the_project_names_one(
+    settings, seconds
+):
+    """It counts as slow after ten seconds."""
+    read = config(**settings)
+    assert (read.robots_timeout, read.robots_deadline) == seconds
 
 
 def test_a_limit_of_no_time_for_robots_txt_is_an_error():

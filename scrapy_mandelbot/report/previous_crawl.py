@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mandelbot.files import open_regular
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.report.account import FAILING_REASONS
@@ -133,7 +136,7 @@ def _crawls_in(path: Path, spider: str) -> tuple[Crawled | None, Crawled | None]
         OSError: the file cannot be read.
         ValueError: it does not hold crawls of this spider.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(LONGEST_FILE + 1)
     if len(content) > LONGEST_FILE:
         raise ValueError(f"it has more than {LONGEST_FILE:,} bytes")
@@ -146,7 +149,7 @@ def _crawls_in(path: Path, spider: str) -> tuple[Crawled | None, Crawled | None]
         raise ValueError(f"it is of the spider {data.get('spider')!r}")
     try:
         return _crawl_in(data["last"]), _crawl_in(data["before"])
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         raise ValueError("it is damaged") from None
 
 
@@ -155,16 +158,24 @@ def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
         return None
     sites = {}
     for name, (pages, state, time) in data["sites"].items():
-        seconds = None if time is None else float(time)
-        sites[str(name)] = CrawledSite(int(pages), str(state), seconds)
+        seconds = None if time is None else _finite(time)
+        sites[str(name)] = CrawledSite(int(_finite(pages)), str(state), seconds)
     return Crawled(
         ended=str(data["ended"]),
         reason=str(data["reason"]),
         job=str(data["job"]),
         is_whole=bool(data["is_whole"]),
-        pages=int(data["pages"]),
+        pages=int(_finite(data["pages"])),
         sites=sites,
     )
+
+
+def _finite(number: Any) -> float:
+    """Return a number as the file has it; raise one of ArithmeticError, ValueError."""
+    found = float(number)
+    if not isfinite(found):
+        raise ValueError
+    return found
 
 
 def _as_data(one: Crawled | None) -> dict[str, Any] | None:

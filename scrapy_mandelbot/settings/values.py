@@ -356,6 +356,20 @@ def count(least: int) -> Callable[[str, object], int]:
     return read
 
 
+def _listed(text: str) -> list[Any]:
+    """Return the entries of a list from the command line.
+
+    It is JSON as ``[500, 503]``, or has commas between its entries: ``500,503``.
+
+    Raises:
+        ValueError: it begins like JSON and is none.
+    """
+    if text.lstrip().startswith("["):
+        entries: list[Any] = json.loads(text)
+        return entries
+    return [entry.strip() for entry in text.split(",")]
+
+
 _GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
@@ -365,7 +379,7 @@ _GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 )
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
-    named = value.split(",") if isinstance(value, str) else value
+    named = _listed(value) if isinstance(value, str) else value
     statuses = frozenset(map(int, named))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
         raise ValueError
@@ -406,11 +420,19 @@ def dialect(value: Any) -> Dialect:
     return value if isinstance(value, Dialect) else DIALECTS[value]
 
 
+def _named(text: str) -> list[Any]:
+    """Return the words of a list from the command line; the text where it is none."""
+    try:
+        return _listed(text)
+    except ValueError:
+        return [text]
+
+
 def purposes(name: str, value: object) -> tuple[str, ...]:
     """Return the categories of use that pages are wanted for, each once."""
     named = value or ()
     if isinstance(value, str):
-        named = [one.strip() for one in value.split(",")]
+        named = _named(value)
     if not named:
         return ()
     from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
@@ -432,7 +454,7 @@ def exit_status(name: str, value: object) -> tuple[str, ...]:
     """Return the ends of a crawl that are failures, each once."""
     named = value or ()
     if isinstance(named, str):
-        named = [one.strip() for one in named.split(",") if one.strip()]
+        named = [one for one in _named(named) if one != ""]
     if not isinstance(named, Iterable) or any(
         one not in EXIT_STATUSES for one in named
     ):
@@ -455,10 +477,7 @@ def sitemaps(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, str):
         if value in SITEMAP_MODES:
             return value
-        paths = value.split(",")
-        if value.startswith("["):
-            paths = json.loads(value)
-        paths = [path.strip() for path in paths]
+        paths = [path.strip() for path in _listed(value)]
     if not isinstance(paths, (list, tuple)) or not paths:
         raise ValueError
     if not all(_PATH.fullmatch(path) for path in paths):
