@@ -289,7 +289,7 @@ class Account:
     def expectations(self, reason: str, total: Tally | None = None) -> Found:
         """Return which expectations of the project a crawl that ends so does not meet.
 
-        A run that goes on, or was stopped by hand, is not judged; nor is a worker, nor
+        A run that goes on, or was stopped manually, is not judged; nor is a worker, nor
         the run of a job that leaves requests to the next.
         """
         expected = self._crawl.config.expect
