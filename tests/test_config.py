@@ -56,8 +56,16 @@ BAD = [
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [503, 404], "without 404 and 410"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "410", "without 404 and 410"),
-    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
-    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        "loss",
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        1,
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
     (
         "MANDELBOT_STORE",
@@ -108,6 +116,7 @@ BAD = [
     ('MANDELBOT_SITE_BUDGET["seconds"]', 0, "a number of seconds above 0"),
     ('MANDELBOT_SITE_BUDGET["sites"]', ["example.com"], "budgets by host or site"),
     ("MANDELBOT_SITE_BUDGET", 1000, "a dict with any of 'pages', 'bytes', 'seconds'"),
+    ("MANDELBOT_EXPECT", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_SITE_BUDGET", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
@@ -717,3 +726,18 @@ def test_paths_of_sitemaps_are_a_list_or_as_the_command_line_has_it(value, paths
     read = config(MANDELBOT_SITEMAPS=value)
     assert read.named_sitemaps == paths
     assert read.follows_sitemaps == (bool(paths) or value == "follow")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"pages": -1}, "['pages'] = -1: it takes a whole number, 0 or more"),
+        ({"of_last_time": 80}, "['of_last_time'] = 80: it takes a share above 0, at"),
+        ({"sites": {"a.example": {"items": 1}}}, "['sites']['a.example'] = {'items"),
+    ],
+)
+def test_a_wrong_expectation_is_named_with_its_key(value, said):
+    """In one line, before the crawl starts."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_EXPECT=value)
+    assert str(error.value).startswith(f"MANDELBOT_EXPECT{said}")

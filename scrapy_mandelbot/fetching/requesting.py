@@ -457,7 +457,7 @@ class RobotsRequester:
             self._events.emit_error(
                 events.ROBOTS_ERROR, error, site=site, reason=reason
             )
-        timeout = self._config.robots_timeout
+        most = self.deadline(None)
         if answer.broken_off:
             emit(
                 events.ROBOTS_TRUNCATED,
@@ -467,6 +467,5 @@ class RobotsRequester:
             )
         elif fetched.cut:
             emit(events.ROBOTS_CUT, site=site, cut=fetched.cut)
-        elif seconds > _SLOW * timeout:
-            most = self._config.robots_deadline
+        elif seconds > _SLOW * most:
             emit(events.ROBOTS_SLOW, site=site, seconds=seconds, most=most)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.files import open_regular
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.report.account import FAILING_REASONS
 from scrapy_mandelbot.report.comparison import (
     Crawled,
     CrawledSite,
     comparison,
     crawled_of,
 )
+from scrapy_mandelbot.report.endings import FAILING_REASONS
 from scrapy_mandelbot.report.filled_path import filled_in
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class PreviousCrawl:
         self._before: Crawled | None = None
         self._is_ours = False
         """Whether the file may be replaced."""
+        self.read_last: Crawled | None = None
+        self.read_before: Crawled | None = None
+        """The crawls that the file had when the spider opened."""
         self._is_continued = False
         emitter.subscribe(self._continues, events.JOB_HAD_FINISHED)
 
@@ -71,6 +74,20 @@ class PreviousCrawl:
             self._events.emit(events.NOT_COMPARED, path=path, why=why)
         else:
             self._is_ours = True
+        self.read_last = self._last
+        self.read_before = self._before
+
+    def ended_before(self, *, is_resumed: bool) -> Crawled | None:
+        """Return the last crawl that ended by itself, before this one began."""
+        last = self.read_last
+        if is_resumed or last is None or last.reason in _STOPPED:
+            return self.read_before
+        return last
+
+    def earlier_runs(self, job: str) -> Crawled | None:
+        """Return what the earlier runs of a job got; None: that is not known."""
+        last = self.read_last
+        return last if last is not None and last.job == job else None
 
     def compared(
         self, report: Mapping[str, Any], job: str, *, is_resumed: bool
@@ -112,6 +129,26 @@ class PreviousCrawl:
     def _continues(self, _values: Mapping[str, Any]) -> None:
         """Note that this run adds to a job that had finished."""
         self._is_continued = True
+
+
+_ATTRIBUTE = "_scrapy_mandelbot_previous_crawl"
+
+
+def keep_previous(crawler: Crawler, previous: PreviousCrawl) -> None:
+    """Let other components of the crawl find its previous one."""
+    setattr(crawler, _ATTRIBUTE, previous)
+
+
+def previous_of(crawler: Crawler) -> PreviousCrawl | None:
+    """Return what keeps the previous crawl; None: nothing does."""
+    found = vars(crawler).get(_ATTRIBUTE)
+    return found if isinstance(found, PreviousCrawl) else None
+
+
+def job_of(crawler: Crawler) -> str:
+    """Return the absolute path of the JOBDIR; empty: there is none."""
+    job = crawler.settings["JOBDIR"]
+    return str(Path(job).absolute()) if job else ""
 
 
 def previous_path(template: str, crawler: Crawler) -> Path:
@@ -167,6 +204,7 @@ def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
         is_whole=bool(data["is_whole"]),
         pages=int(_finite(data["pages"])),
         sites=sites,
+        items=None if data.get("items") is None else int(data["items"]),
     )
 
 

@@ -202,6 +202,7 @@ class Config:
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
     exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
+    expect: dict[str, Any] = _setting("MANDELBOT_EXPECT", v.expectations)
     progress: bool = _setting("MANDELBOT_PROGRESS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)

@@ -447,7 +447,7 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-EXIT_STATUSES = ("lost", "left", "forbidden")
+EXIT_STATUSES = ("lost", "left", "forbidden", "incomplete", "expectations")
 
 
 def exit_status(name: str, value: object) -> tuple[str, ...]:
@@ -647,3 +647,50 @@ def _unknown_key(key: object, keys: Iterable[str]) -> str:
 
     meant = get_close_matches(str(key).lower(), keys, 1)
     return f"{key!r} (did you mean {meant[0]!r}?)" if meant else repr(key)
+
+
+@_reader("a share above 0, at most 1")
+def share(value: Any) -> float:
+    """Return a share above 0."""
+    number = float(value)
+    if isinstance(value, bool) or not 0 < number <= 1:
+        raise ValueError
+    return number
+
+
+_EXPECTED_OF_SITES: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(0),
+    "lost": count(0),
+    "failed": count(0),
+}
+
+
+def _expected_of_site(name: str, value: object) -> dict[str, Any]:
+    return {
+        key: _EXPECTED_OF_SITES[key](f"{name}[{key!r}]", number)
+        for key, number in options(name, value, _EXPECTED_OF_SITES).items()
+    }
+
+
+_EXPECTED: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(0),
+    "items": count(0),
+    "lost": count(0),
+    "failed": count(0),
+    "callbacks": count(0),
+    "unwritten": count(0),
+    "of_last_time": share,
+    "sites": by_site(
+        _expected_of_site,
+        'expectations by host or site, such as {"example.com": {"pages": 10}}',
+    ),
+}
+
+
+def expectations(name: str, value: object) -> dict[str, Any]:
+    """Return what a project expects of a crawl, by the name of each key."""
+    return {
+        key: _EXPECTED[key](f"{name}[{key!r}]", one)
+        for key, one in options(name, value, _EXPECTED).items()
+        if one is not None
+    }

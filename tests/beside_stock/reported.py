@@ -775,6 +775,7 @@ CELLS = [
             "empty": text(""),
             "redirected home": go("/"),
             "late by 3 s": text("User-agent: *\nDisallow: /no")._replace(wait=3.0),
+            "late by 12 s": text("User-agent: *\nDisallow: /no")._replace(wait=12.0),
             "one line of 600 kB": text("#" * 600_000),
         }.items()
     ),
