@@ -6,7 +6,8 @@ Usage: python .ci/release.py check TAG
 ``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``,
 which is the library's, too, and within what ``setup.cfg`` takes of it; the newest
 section of ``CHANGES.rst`` to be of that version and to have a date, no fragment to be
-left in ``changelog.d``, and no address in ``setup.cfg`` to be a placeholder.
+left in ``changelog.d``, no address in ``setup.cfg`` to be a placeholder, and no page to
+say that nothing is published.
 ``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
@@ -26,6 +27,7 @@ SECTION = re.compile(
 )
 PLACEHOLDER = re.compile(r"\.(?:example|invalid|test)(?:[:/\s]|$)")
 
+UNPUBLISHED = "The package index has no release yet"
 
 PACKAGES = ("scrapy_mandelbot", "packages/mandelbot/src/mandelbot")
 
@@ -48,6 +50,17 @@ def newest(changes: str) -> tuple[str, str, str]:
 def fragments() -> list[str]:
     """Return the names of the fragments that no section of the changes has yet."""
     return sorted(path.name for path in (ROOT / "changelog.d").glob("*.rst"))
+
+
+def pages_before_a_release() -> list[str]:
+    """Return the pages that say that nothing is published."""
+    found = []
+    documents = [ROOT / "README.rst", *ROOT.glob("packages/*/README.rst")]
+    for path in [*documents, *(ROOT / "docs").rglob("*.rst")]:
+        words = path.read_text(encoding="utf-8").split()
+        if UNPUBLISHED in " ".join(words):
+            found.append(path.relative_to(ROOT).as_posix())
+    return sorted(found)
 
 
 def of_the_library(built: str, library: str, needed: str) -> list[str]:
@@ -101,6 +114,8 @@ def main(arguments: list[str]) -> int:
     found = problems(arguments[1], version(), changes, addresses, fragments())
     needed = config["options"]["install_requires"]
     found += of_the_library(version(), version(PACKAGES[1]), needed)
+    for page in pages_before_a_release():
+        found.append(f"{page} says {UNPUBLISHED!r}")
     for problem in found:
         print(f"Not to be published: {problem}.", file=sys.stderr)
     return 1 if found else 0

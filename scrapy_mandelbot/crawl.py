@@ -248,6 +248,7 @@ class Crawl:
         fetcher.keeps_dead = pauses.keeps_dead
         fetcher.requester.is_cut_off = self._is_cut_off
         fetcher.requester.network_answers = pauses.network_answers
+        fetcher.slow_files.note = self.throttle.in_flight.found_slow
 
     def known_rules(self, site: str) -> SiteRules | None:
         """Return a site's known rules, as they are for the spider's credentials."""

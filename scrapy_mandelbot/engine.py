@@ -28,6 +28,7 @@ import scrapy.signals
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
@@ -566,6 +567,37 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 
     crawler.signals.connect(closed, signal=scrapy.signals.spider_closed, weak=False)
     crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
+
+
+def when_feeds_fail(
+    crawler: Crawler, failed: Callable[[BaseException | None], None]
+) -> None:
+    """Call a function with the exception of each item that a feed could not write.
+
+    FeedExporter has no signal for it: Scrapy logs that a handler of ``item_scraped``
+    raised, and the record of that line names the handler.
+
+    Fallback: none; such items are not counted.
+    """
+
+    class OfFeeds(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            its = record.args if isinstance(record.args, dict) else {}
+            handler: Any = its.get("receiver")
+            feeds = getattr(handler, "__self__", None)
+            is_item = getattr(handler, "__name__", "") == "item_scraped"
+            if is_item and isinstance(feeds, FeedExporter) and feeds.crawler is crawler:
+                failed(record.exc_info[1] if record.exc_info else None)
+            return True
+
+    of_feeds = OfFeeds()
+    logger = logging.getLogger("scrapy.utils.signal")
+    logger.addFilter(of_feeds)
+    crawler.signals.connect(
+        lambda: logger.removeFilter(of_feeds),
+        signal=scrapy.signals.engine_stopped,
+        weak=False,
+    )
 
 
 _KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})

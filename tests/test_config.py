@@ -56,8 +56,16 @@ BAD = [
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [503, 404], "without 404 and 410"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "410", "without 404 and 410"),
-    ("MANDELBOT_EXIT_STATUS", "loss", "one or several of 'lost', 'left', 'forbidden'"),
-    ("MANDELBOT_EXIT_STATUS", 1, "one or several of 'lost', 'left', 'forbidden'"),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        "loss",
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
+    (
+        "MANDELBOT_EXIT_STATUS",
+        1,
+        "one or several of 'lost', 'left', 'forbidden', 'incomplete'",
+    ),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', or the path of a file"),
     (
         "MANDELBOT_STORE",
@@ -88,6 +96,12 @@ BAD = [
     ("MANDELBOT_REFUSAL", 5, "a function, or its import path"),
     ("MANDELBOT_REFUSAL", "looks_refused", "a function, or its import path"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[503", "a list of HTTP status codes"),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[[503]]", "a list of HTTP status codes"),
+    ("MANDELBOT_PURPOSE", '["search"', "one or several of 'search'"),
+    ("MANDELBOT_PURPOSE", '[["search"]]', "one or several of 'search'"),
+    ("MANDELBOT_EXIT_STATUS", '["lost"', "one or several of 'lost'"),
+    ("MANDELBOT_SITEMAPS", "[1]", "paths such as"),
     ('MANDELBOT_PAUSE_OPTIONS["first"]', -0.1, "0 or more"),
     ('MANDELBOT_PAUSE_OPTIONS["longest"]', float("inf"), "a number of seconds"),
     ('MANDELBOT_PAUSE_OPTIONS["retry_after"]', -1, "0 or more"),
@@ -102,6 +116,7 @@ BAD = [
     ('MANDELBOT_SITE_BUDGET["seconds"]', 0, "a number of seconds above 0"),
     ('MANDELBOT_SITE_BUDGET["sites"]', ["example.com"], "budgets by host or site"),
     ("MANDELBOT_SITE_BUDGET", 1000, "a dict with any of 'pages', 'bytes', 'seconds'"),
+    ("MANDELBOT_EXPECT", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_SITE_BUDGET", {"page": 1}, "'page' (did you mean 'pages'?)"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
@@ -438,6 +453,10 @@ GOOD = [
     ("MANDELBOT_JOB", "valkeys://host", "job", "rediss://host"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503, 500", "pause_statuses", {503, 500}),
     ("MANDELBOT_PAUSE_HTTP_CODES", [], "pause_statuses", set()),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[503, 500]", "pause_statuses", {503, 500}),
+    ("MANDELBOT_PAUSE_HTTP_CODES", "[]", "pause_statuses", set()),
+    ("MANDELBOT_PURPOSE", '["search", "tdm"]', "purposes", ("search", "tdm")),
+    ("MANDELBOT_EXIT_STATUS", '["lost"]', "exit_status", ("lost",)),
     ('MANDELBOT_PAUSE_OPTIONS["total"]', "600", "pause_total", 600.0),
     ('MANDELBOT_PAUSE_OPTIONS["total"]', None, "pause_total", None),
     ('MANDELBOT_PAUSE_OPTIONS["tries"]', "3", "pause_tries", 3),
@@ -668,17 +687,21 @@ def test_seconds_of_pauses_that_agree_are_taken():
 @pytest.mark.parametrize(
     ("settings", "seconds"),
     [
-        ({}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2}, 2),
-        ({"DOWNLOAD_TIMEOUT": 180}, 10),
-        ({"DOWNLOAD_TIMEOUT": 0}, 10),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, 30),
-        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, 2),
+        ({}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2}, (2, 2)),
+        ({"DOWNLOAD_TIMEOUT": 60}, (10, 60)),
+        ({"DOWNLOAD_TIMEOUT": 0}, (10, 180)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_timeout": 30}}, (30, 30)),
+        ({"MANDELBOT_LIMITS": {"robots_timeout": 5}}, (5, 5)),
+        ({"DOWNLOAD_TIMEOUT": 2, "MANDELBOT_LIMITS": {"robots_bytes": 500}}, (2, 2)),
     ],
 )
-def test_no_page_waits_longer_for_robots_txt_than_for_itself(settings, seconds):
-    """Unless the project says how long, as for slow sites."""
-    assert config(**settings).robots_timeout == seconds
+def test_a_robots_txt_has_the_time_of_a_page_unless_the_project_names_one(
+    settings, seconds
+):
+    """It counts as slow after ten seconds."""
+    read = config(**settings)
+    assert (read.robots_timeout, read.robots_deadline) == seconds
 
 
 def test_a_limit_of_no_time_for_robots_txt_is_an_error():
@@ -703,3 +726,18 @@ def test_paths_of_sitemaps_are_a_list_or_as_the_command_line_has_it(value, paths
     read = config(MANDELBOT_SITEMAPS=value)
     assert read.named_sitemaps == paths
     assert read.follows_sitemaps == (bool(paths) or value == "follow")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"pages": -1}, "['pages'] = -1: it takes a whole number, 0 or more"),
+        ({"of_last_time": 80}, "['of_last_time'] = 80: it takes a share above 0, at"),
+        ({"sites": {"a.example": {"items": 1}}}, "['sites']['a.example'] = {'items"),
+    ],
+)
+def test_a_wrong_expectation_is_named_with_its_key(value, said):
+    """In one line, before the crawl starts."""
+    with pytest.raises(SettingsError) as error:
+        config(MANDELBOT_EXPECT=value)
+    assert str(error.value).startswith(f"MANDELBOT_EXPECT{said}")

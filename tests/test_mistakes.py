@@ -81,6 +81,11 @@ RIGHT = [
         "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1},
     },
     {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
+    {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_SITEMAP_SINCE": "last_run"},
+    {"MANDELBOT_SITEMAPS": ["/sitemap.xml"], "MANDELBOT_SITEMAP_SINCE": "2026-11-20"},
+    {"MANDELBOT_SITEMAP_SINCE": ""},
+    {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE_UNKNOWN": "drop"},
+    {"MANDELBOT_USAGE_UNKNOWN": "allow"},
     {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
     {"MANDELBOT_PAUSE_IDLE": "close", "JOBDIR": "JOBDIR"},
     {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"},
@@ -198,6 +203,20 @@ MISTAKES = [
             " pages for: nothing is dropped."
         ),
     ),
+    (
+        {"MANDELBOT_USAGE_UNKNOWN": "drop"},
+        (
+            "MANDELBOT_USAGE_UNKNOWN is drop, but MANDELBOT_PURPOSE does not say what"
+            " you use pages for: nothing is dropped."
+        ),
+    ),
+    (
+        {"MANDELBOT_SITEMAP_SINCE": "2026-11-20"},
+        (
+            "MANDELBOT_SITEMAP_SINCE does nothing: no sitemap is read without"
+            ' MANDELBOT_SITEMAPS = "follow".'
+        ),
+    ),
 ]
 
 
@@ -238,6 +257,10 @@ def test_each_mistake_of_a_setting_gets_a_warning():
         ("MANDELBOT_ENABLE", "MANDELBOT_ENABLED"),
         ("MANDELBOT_PAUSE_TOTAL", 'MANDELBOT_PAUSE_OPTIONS["total"]'),
         ("MANDELBOT_CACHE_TTL", 'MANDELBOT_CACHE["ttl"]'),
+        ("MANDELBOT_DELAY", "MANDELBOT_CRAWL_DELAYS"),
+        ("MANDELBOT_OBEY", "ROBOTSTXT_OBEY"),
+        ("MANDELBOT_RETRY_TIMES", 'MANDELBOT_PAUSE_OPTIONS["tries"]'),
+        ("MANDELBOT_USER_AGENT", "USER_AGENT"),
     ],
 )
 def test_a_misspelt_name_stops_the_crawl(name, meant):

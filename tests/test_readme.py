@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import textwrap
 
 import docutils.core
 import docutils.utils
 import pytest
 from pages import README, ROOT, page
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from results import PAGE as RESULTS
+from results import QUOTED, with_figures
 
 
 def commands() -> list[str]:
@@ -22,7 +27,7 @@ def test_it_is_short():
     """The install line is in the first screen, and the whole page is fewer than 100
     lines.
     """
-    assert len(README.partition("pip install scrapy-mandelbot")[0].split()) <= 120
+    assert len(README.partition("pip install ")[0].split()) <= 120
     assert README.count("\n") < 100
 
 
@@ -65,6 +70,22 @@ def test_the_results_name_the_gates_as_they_are_held():
     results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
     printed = re.findall(r"^    (\S.*?) +[\d.]+  gate +([\d.]+)", results, re.MULTILINE)
     assert {name: float(gate) for name, gate in printed} == gates
+
+
+@pytest.mark.parametrize("page", sorted({one.page for one in QUOTED}))
+def test_a_page_quotes_the_figures_of_the_results(page):
+    """``python benchmarks/results.py`` writes them into it."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    printed = RESULTS.read_text(encoding="utf-8")
+    assert with_figures(page, text, printed) == text
+
+
+def test_a_figure_that_no_command_printed_stops_the_results():
+    """Rather than leave an old one on the page."""
+    page = QUOTED[0].page
+    text = (ROOT / page).read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="has no line"):
+        with_figures(page, text, "(not run)")
 
 
 def test_the_results_are_one_page():

@@ -19,7 +19,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
 CI = (ROOT / ".ci" / "run").read_text()
 VERSIONS = (ROOT / "docs" / "versions.rst").read_text()
-WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github").rglob("*.yml")}
+GITHUB = ROOT / ".github"
+WORKFLOWS = {path.name: path.read_text() for path in GITHUB.glob("workflows/*.yml")}
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg")
 HOME = SETUP["metadata"]["url"]
@@ -241,6 +242,39 @@ def test_nothing_is_published_while_an_address_is_a_placeholder():
     addresses = f"{HOME} {SETUP['metadata']['author_email']}"
     is_one = any(part in addresses for part in (".example", ".invalid", ".test"))
     assert (f"is a placeholder: {addresses}" in run.stderr) == is_one
+
+
+def test_no_page_may_say_that_nothing_is_published_once_it_is():
+    """A release names each page that still has the install line of a clone."""
+    release = program(".ci/release.py")
+    command = [sys.executable, ROOT / ".ci" / "release.py", "check", "v0"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    pages = re.findall(r"Not to be published: (\S+) says '", run.stderr)
+    assert pages == release.pages_before_a_release()
+    for page in pages:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        (line,) = re.findall(rf"{release.UNPUBLISHED}.*\n\n.*\n\n +(.*)", text)
+        folders = line.removeprefix("pip install ").split()
+        assert all((ROOT / folder).is_dir() for folder in folders), line
+
+
+def test_the_library_has_the_address_of_the_project():
+    """setup.cfg has it, and nothing else but the library's own file."""
+    library = (ROOT / "packages" / "mandelbot" / "pyproject.toml").read_text()
+    assert f'Source = "{HOME}"' in library
+    assert f'Issues = "{HOME}/issues"' in library
+    assert f'email = "{SETUP["metadata"]["author_email"]}"' in library
+
+
+@pytest.mark.parametrize("path", sorted(GITHUB.glob("ISSUE_TEMPLATE/*.yml")), ids=str)
+def test_an_issue_form_names_commands_that_exist(path):
+    """What a report asks for can be had."""
+    text = path.read_text(encoding="utf-8")
+    verbs = re.findall(r"`(?:scrapy robots|mandelbot) (\w+)", text)
+    page = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+    assert all(verb in page for verb in verbs)
+    for name in re.findall(r"MANDELBOT_\w+", text):
+        assert f"\n{name}\n~" in (ROOT / "docs" / "settings.rst").read_text()
 
 
 @pytest.mark.parametrize(("tag", "built", "changes", "address", "problem"), PROBLEMS)

@@ -8,6 +8,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.other_answers import count_other
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.throttle.in_flight import is_of_the_package
 
@@ -32,6 +33,7 @@ class CountingMiddleware:
         crawl = Crawl.of(crawler)
         if not crawl.config.enabled:
             raise NotConfigured
+        self._crawler = crawler
         self._throttle = crawl.throttle
 
     @classmethod
@@ -44,7 +46,10 @@ class CountingMiddleware:
         flight = self._flight(request)
         if request.callback is not NO_CALLBACK or not is_of_the_package(request):
             is_cached = "cached" in response.flags
-            flight.site.tally.count_answer(response.status, is_cached=is_cached)
+            if is_cached:
+                flight.site.tally.count_answer(response.status, is_cached=True)
+            else:
+                count_other(self._crawler, flight, response)
             if self._throttle.budgets is not None:
                 self._throttle.budgets.answered(flight, response)
         self._throttle.release(flight)

@@ -35,6 +35,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.only_proxy import OnlyProxy
+from scrapy_mandelbot.downloadermiddlewares.other_answers import count_other
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.tally import End
@@ -234,7 +235,7 @@ class PauseMiddleware:
             elif decision is NEVER or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
-    async def process_response(
+    async def process_response(  # noqa: C901, PLR0912 -- a call less for each page
         self, request: Request, response: Response
     ) -> Request | Response:
         """Send a request back that its site refused, to be sent after the pause."""
@@ -269,7 +270,12 @@ class PauseMiddleware:
         # Here alone an answer that is handed on is counted.
         if request.callback is not NO_CALLBACK or not is_of_the_package(request):
             is_cached = "cached" in response.flags
-            flight.site.tally.count_answer(response.status, is_cached=is_cached)
+            status = response.status
+            if status in _SUCCESSES or is_cached:
+                flight.site.tally.count_answer(status, is_cached=is_cached)
+            else:
+                is_handled = self._is_handled(request, response)
+                count_other(self.crawler, flight, response, is_handled=is_handled)
             if self._budgets is not None:
                 self._budgets.answered(flight, response)
         throttle.release(flight)

@@ -274,6 +274,11 @@ ROBOTS_SLOW = _warning(
     "The robots.txt of %(site)s took %(seconds).1f s; the limit is %(most)g s",
     stats=("mandelbot/robots/slow",),
 )
+ROBOTS_AWAITED = Event(
+    "Waiting for the robots.txt of %(site)s: no answer after %(seconds)g s; its pages"
+    " wait for it, %(most)g s at most",
+    stats=("mandelbot/robots/awaited",),
+)
 ROBOTS_TESTED = Event(
     "Testing %(site)s with / and %(path)s, once a day at most: its robots.txt answers"
     " %(status)s each time, as some servers do for any missing page",

@@ -24,6 +24,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.requesting import RobotsRequester
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.fetching.slow_files import SlowFiles
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.memory import Recent
 
@@ -166,6 +167,8 @@ class RobotsFetcher:
         self.limits = self._files.limits
         """Limits the downloads of robots.txt."""
         self._events = events
+        self.slow_files = SlowFiles(crawler, clock, events, config.robots_timeout)
+        """Notes whose robots.txt is slow to come."""
         self._agents = Agents(crawler, config)
         self._uncited = 0  # sites without sitemaps
         self.announced: Recent[bool] = Recent(_KNOWN_LIMIT)
@@ -379,9 +382,11 @@ class RobotsFetcher:
             if rules is not None:
                 await self.announce(site, request, rules)
                 return rules
-        fetched, outcome = await self._requester.request(
-            site, request, copy, has_answered=has_answered
-        )
+        deadline = self._requester.deadline(copy)
+        with self.slow_files.watched(site, request, deadline):
+            fetched, outcome = await self._requester.request(
+                site, request, copy, has_answered=has_answered
+            )
         self._tried.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.wait is not None:

@@ -123,7 +123,6 @@ class SiteFiles:
             "dont_cache": True,
             # robots.txt may redirect to a site that the spider does not crawl.
             "allow_offsite": True,
-            "download_timeout": config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
         }
 
@@ -164,10 +163,17 @@ class SiteFiles:
                 end(waiter, value)
 
     async def get(
-        self, site: str, url: str, request: Request, copy: CachedRobots | None
+        self,
+        site: str,
+        url: str,
+        request: Request,
+        copy: CachedRobots | None,
+        *,
+        seconds: float | None = None,
     ) -> FetchedFile:
         """Request a file of a site. Follows redirects across sites; never raises.
 
+        Each hop may take so many seconds, by default ``robots_timeout``.
         A URL may redirect to itself: with the cookie that it sets, it may answer.
         """
         urls = [url]
@@ -181,7 +187,7 @@ class SiteFiles:
             wanted = self._request(url, request, headers)
             try:
                 response, download = await self._download(
-                    wanted, request, self._most_bytes
+                    wanted, request, self._most_bytes, seconds
                 )
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
@@ -234,13 +240,17 @@ class SiteFiles:
         )
 
     async def _download(
-        self, wanted: Request, needing: Request, most_bytes: int
+        self,
+        wanted: Request,
+        needing: Request,
+        most_bytes: int,
+        seconds: float | None = None,
     ) -> tuple[Response, Download]:
+        seconds = seconds or self._config.robots_timeout
+        wanted.meta["download_timeout"] = seconds
         self.limits.add_place(wanted, needing)
         try:
-            return await self.limits.download(
-                wanted, most_bytes, self._config.robots_timeout
-            )
+            return await self.limits.download(wanted, most_bytes, seconds)
         finally:
             self.limits.drop_place(wanted)
 
@@ -324,11 +334,16 @@ class RobotsRequester:
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._policy
-        fetched = await self.files.get(site, robots_url(site), request, copy)
+        seconds = self.deadline(copy)
+        fetched = await self.files.get(
+            site, robots_url(site), request, copy, seconds=seconds
+        )
         answer = fetched.answer
         is_good = answer.status == HTTPStatus.OK and not answer.broken_off
         counts = not is_good and answer.failure is not Failure.PROXY
-        trouble = self.count_trouble(site, fetched) if counts else _NO_TROUBLE
+        trouble = _NO_TROUBLE
+        if counts:
+            trouble = self.count_trouble(site, fetched, seconds)
         if answer.status is not None:
             self.network_answers()
         elif answer.failure in SILENT and self.is_cut_off(site):
@@ -360,10 +375,30 @@ class RobotsRequester:
         self._report(site, fetched, outcome)
         return fetched, outcome
 
-    def count_trouble(self, site: str, fetched: FetchedFile) -> Trouble:
-        """Count a response that repeats the site's last one, this one included."""
+    def deadline(self, copy: CachedRobots | None) -> float:
+        """Return the seconds for all of a robots.txt, given the stored copy of it.
+
+        Where a copy serves, no page waits for the file for long.
+        """
+        config = self._config
+        if copy is not None and copy.is_fresh(self._now(), self._policy.longest_stale):
+            return config.robots_timeout
+        return config.robots_deadline
+
+    def count_trouble(
+        self, site: str, fetched: FetchedFile, seconds: float = 0.0
+    ) -> Trouble:
+        """Count a response that repeats the site's last one, this one included.
+
+        `seconds`: its deadline. A long silence counts as the short tries that fit in
+        it, up to the last but one: a host that never answers is not held for longer.
+        """
         trouble = self.troubles.get(site) or Trouble()
-        trouble.count(fetched.answer, self._now(), has_answered=fetched.has_answered)
+        answer = fetched.answer
+        trouble.count(answer, self._now(), has_answered=fetched.has_answered)
+        if answer.failure is Failure.TIMED_OUT and not answer.broken_off:
+            more = int(seconds / self._config.robots_timeout) - 1
+            trouble.count_more(min(more, self._policy.short_tries - 1 - trouble.times))
         self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         return trouble
 
@@ -422,7 +457,7 @@ class RobotsRequester:
             self._events.emit_error(
                 events.ROBOTS_ERROR, error, site=site, reason=reason
             )
-        timeout = self._config.robots_timeout
+        most = self.deadline(None)
         if answer.broken_off:
             emit(
                 events.ROBOTS_TRUNCATED,
@@ -432,5 +467,5 @@ class RobotsRequester:
             )
         elif fetched.cut:
             emit(events.ROBOTS_CUT, site=site, cut=fetched.cut)
-        elif seconds > _SLOW * timeout:
-            emit(events.ROBOTS_SLOW, site=site, seconds=seconds, most=timeout)
+        elif seconds > _SLOW * most:
+            emit(events.ROBOTS_SLOW, site=site, seconds=seconds, most=most)

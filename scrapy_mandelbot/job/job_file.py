@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import JOB_FILE, StorageError
-from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
+from scrapy_mandelbot.store.sqlite_file import check_is_regular, may_pass, open_file
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -119,6 +119,7 @@ def make_private(path: Path) -> None:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open the file read-only, even while a run uses it."""
     with AS_OURS:
+        check_is_regular(path)
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
             timeout=_BUSY,
@@ -132,6 +133,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
             database.close()
             raise
     return database
+
+
+def name_of_line(name: object) -> str:
+    """Return the name of a line as it was read; raise CorruptError if it is no text."""
+    if not isinstance(name, str):
+        raise CorruptError("the name of a line is no text")
+    return name
 
 
 def read_states(

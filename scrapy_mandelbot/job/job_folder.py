@@ -57,7 +57,7 @@ class JobFolder:
         ):
             for name, body, *written in database.execute(query):
                 is_whole = job_file.is_as_written(body, *written)
-                site = site_states.site_of_line(name)
+                site = site_states.site_of_line(job_file.name_of_line(name))
                 yield StoredOutline(site, outline(body) if is_whole else None)
 
     def reports(self) -> tuple[list[bytes], int]:
@@ -167,4 +167,5 @@ def _by_line(
     database: sqlite3.Connection, where: str = "", *values: str
 ) -> Counter[str]:
     query = f"SELECT name, count(*) {_REQUESTS} {where} GROUP BY name"
-    return Counter(dict(database.execute(query, values)))
+    rows = database.execute(query, values)
+    return Counter({job_file.name_of_line(name): count for name, count in rows})

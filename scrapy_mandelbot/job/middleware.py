@@ -8,6 +8,7 @@ many.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -19,6 +20,7 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import Job
+from scrapy_mandelbot.job.spider_state import set_damaged_aside
 from scrapy_mandelbot.job.start_requests import ScrapysStart, SkippedStarts
 
 if TYPE_CHECKING:
@@ -41,10 +43,11 @@ class JobMiddleware:
         self._job = job
         self._scrapys_start = ScrapysStart(crawler.spider)
         for one in crawler.extensions.middlewares:
-            if (
-                isinstance(one, SpiderState)
-                and not Crawl.of(crawler).config.job_pickles
-            ):
+            if not isinstance(one, SpiderState) or not one.jobdir:
+                continue
+            if Crawl.of(crawler).config.job_pickles:
+                set_damaged_aside(Path(one.statefn))
+            else:
                 one.jobdir = None  # it would unpickle what is in JOBDIR
 
     @classmethod

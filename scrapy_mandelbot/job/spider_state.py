@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mandelbot.files import open_regular
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import StoredJob
@@ -18,6 +23,28 @@ logger = logging.getLogger(__name__)
 _STATE = "spider.state"
 _SHARE = 20
 """Pause between picklings, in multiples of the last one: 8 ms for 200,000 entries."""
+
+
+def set_damaged_aside(path: Path) -> None:
+    """Rename Scrapy's file of ``spider.state`` if it can be neither read nor written.
+
+    Scrapy's extension would log a traceback as it opens or closes, and empty the file.
+    """
+    try:
+        with open_regular(path) as file:
+            pickle.dumps(pickle.load(file), protocol=4)  # noqa: S301 -- as Scrapy does
+    except FileNotFoundError:
+        return
+    except Exception as error:  # noqa: BLE001 -- whatever a damaged pickle leads to
+        aside = path.with_name(f"{path.name}.damaged")
+        logger.warning(
+            "spider.state of the previous run cannot be restored, and is kept as %s:"
+            " %r",
+            aside.name,
+            error,
+        )
+        with suppress(OSError):
+            path.rename(aside)
 
 
 class SpiderState:

@@ -417,9 +417,14 @@ class Pause:
         self.be_due(now)
 
     def give_up(self, reason: str) -> bool:
-        """Send nothing more; return whether that is news."""
+        """Send nothing more; return whether that is news.
+
+        The cause stands first: what was refused, then why nothing waits any longer.
+        """
         if self._take(Fact.GIVE_UP) is None:
             return False
+        if self.reason and reason not in self.reason:
+            reason = f"{self.reason}; {reason}"
         self.reason = reason
         return True
 

@@ -37,12 +37,22 @@ class End(Enum):
     SECTION = "section_given_up"
     URL = "page_given_up"
     WAITED = "waited_too_long"
+    SITE_FAILED = "site_failed"
     ERROR = "error"
+    PAGE_FAILED = "page_failed"
     BUDGET = "above_budget"
     LEFT = "left"
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+DENIED = (401, 403, 407)
+"""Statuses with which a site, or a proxy, does not let the crawler in."""
+DENIED_SHARE = 3
+"""One of so many answers, if it is one of these, is too many."""
+_ANSWERED = (End.SITE_FAILED, End.PAGE_FAILED)  # after an answer, unlike the others
+_ERROR = 400
 
 
 @recorded
@@ -55,7 +65,15 @@ class Tally:
     FIELDS: ClassVar[Mapping[str, Field]] = {}
     """What is known of each field, by its name, in the order of the JSON."""
     LOST = frozenset(
-        {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
+        {
+            End.NETWORK,
+            End.SITE,
+            End.SECTION,
+            End.URL,
+            End.WAITED,
+            End.SITE_FAILED,
+            End.ERROR,
+        }
     )
     """Ends of requests that failed though a patient visitor could have had their pages.
     """
@@ -72,10 +90,22 @@ class Tally:
     )
     """Answers of 2xx. They are counted for each page: a number is faster than a table.
     """
-    others = field(0, "answers", Fold.SUM, json="others")
-    """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
+    others = field(
+        0,
+        "answers",
+        Fold.SUM,
+        json="others",
+        page=[Column("Other answers", 35)],
+    )
+    """All other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
+    statuses: Mapping[int, int] = field(
+        MappingProxyType({}), "answers", Fold.BY_KEY, key=int, json="statuses"
+    )
+    """The other answers, by status."""
     cached = field(0, "answers", Fold.SUM)
     """Answers of the HTTP cache, and copies of robots.txt."""
+    unchanged = field(0, "answers", Fold.SUM, json="unchanged")
+    """Of the pages, those of which a site has said by 304 that the copy is good."""
     ends: Mapping[End, int] = field(
         MappingProxyType({}), "requests", Fold.BY_KEY, key=End
     )
@@ -101,7 +131,8 @@ class Tally:
     @computed("requests", json="ends", after="lost")
     def by_end(self) -> dict[End, int]:
         """Return how many requests ended in each way, in the order of the ways."""
-        counts = {End.PAGE: self.pages, End.OTHER: self.others, End.CACHED: self.cached}
+        others = self.others - sum(self.ends.get(end, 0) for end in _ANSWERED)
+        counts = {End.PAGE: self.pages, End.OTHER: others, End.CACHED: self.cached}
         counts |= self.ends
         return {end: counts[end] for end in End if counts.get(end)}
 
@@ -125,6 +156,34 @@ class Tally:
             self.pages += 1
         else:
             self.others += 1
+            self.statuses = {**self.statuses, status: self.statuses.get(status, 0) + 1}
+
+    def count_unchanged(self, status: int) -> None:
+        """Count a 304 that is handed on as a copy with this status."""
+        before = self.pages
+        self.count_answer(status, is_cached=False)
+        self.unchanged += self.pages - before
+
+    @property
+    def handed_on(self) -> int:
+        """How many answers have come, those of a cache included."""
+        return self.pages + self.others + self.cached
+
+    @property
+    def errors(self) -> dict[int, int]:
+        """The answers of 4xx and 5xx by status, the commonest first."""
+        found = [one for one in self.statuses.items() if one[0] >= _ERROR and one[1]]
+        return dict(sorted(found, key=_commonest))
+
+    @property
+    def denied(self) -> int:
+        """How many answers were 401, 403 or 407: the crawler is not let in."""
+        return sum(self.statuses.get(status, 0) for status in DENIED)
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether these are a third of its answers or more."""
+        return bool(self.denied) and self.denied * DENIED_SHARE >= self.handed_on
 
     add = add_fields
 
@@ -134,3 +193,8 @@ class Tally:
     def ignored_delay(self) -> str:
         """Return the crawl delay that is not obeyed, and the rate; empty: none."""
         return ""
+
+
+def _commonest(status_and_count: tuple[int, int]) -> tuple[int, int]:
+    status, count = status_and_count
+    return -count, status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +15,23 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.politeness.tally import End, Tally
+from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
+from scrapy_mandelbot.report.expectations import Came, Found, sums_by_place
+from scrapy_mandelbot.report.expectations import judged as judged_expectations
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
+from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
+from scrapy_mandelbot.report.project_errors import ProjectErrors, named
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
-from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED
+from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
 from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-    from scrapy_mandelbot.politeness.tally import Tally
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {
@@ -51,58 +54,17 @@ _ONE_AND_MORE = {
         "given up, as each page alone is refused",
     ),
     End.WAITED: ("that waited too long",),
+    End.SITE_FAILED: (
+        "answered with 5xx by a site in doubt",
+        "answered with 5xx by sites in doubt",
+    ),
     End.ERROR: ("ended by an error in the project",),
+    End.PAGE_FAILED: ("failed page", "failed pages"),
     End.BUDGET: ("above the budget of its site", "above the budget of their site"),
     End.LEFT: ("left in the queue",),
 }
-HOW_RUNS_END = {
-    "finished": ("Finished", ""),
-    "not finished": ("Running", ""),
-    "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
-    "sites_paused": ("Stopped", "only what is paused or given up is left"),
-    BUDGET_REACHED: ("Finished", "within MANDELBOT_SITE_BUDGET"),
-    "job_set_aside": (
-        "Finished",
-        "but for requests set aside, which `scrapy robots job` lists",
-    ),
-    "job_idle": ("Stopped", "other workers go on"),
-    "job_not_saved": ("Stopped", "the job could not be saved"),
-    "job_unreadable": ("Stopped", "the job could not be read"),
-    "job_forgotten": ("Stopped", "Redis has lost the job"),
-}
-"""Of finish reasons, the first word of the verdict, and why; of all others, they are
-the why.
-"""
-FAILING_REASONS = frozenset({"job_not_saved", "job_unreadable", "job_forgotten"})
-"""Finish reasons with which a run exits with status 1, whatever the settings."""
+_MOST_STATUSES = 3
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
-
-
-class Result(Enum):
-    """How a crawl went, in the word that begins its last log line and its report."""
-
-    OK = "OK"
-    """Each request was answered, forbidden by a rule for it, or above a budget."""
-    INCOMPLETE = "INCOMPLETE"
-    """Requests were lost or left, a site forbade all, or the crawl was stopped."""
-    FAILED = "FAILED"
-    """The exit status is 1; or requests were lost, and there is no answer at all."""
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-def result_of(total: Tally, *, is_complete: bool) -> Result:
-    """Return in one word how requests went that ended so.
-
-    `is_complete`: whether all that was to come has come.
-    """
-    is_answered = total.pages or total.others or total.cached
-    if total.lost and not is_answered:
-        return Result.FAILED
-    if total.lost or not is_complete:
-        return Result.INCOMPLETE
-    return Result.OK
 
 
 class Account:
@@ -117,11 +79,13 @@ class Account:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
-        if "forbidden" in self._crawl.config.exit_status:
+        config = self._crawl.config
+        if "forbidden" in config.exit_status or "sites" in config.expect:
             Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._lost = LostRequests(self._crawl.events)
+        self._errors = ProjectErrors(crawler)
         self._left: int | None = None
         self._above_budget = 0
         """Of those left, requests that the project's own budgets keep back."""
@@ -135,9 +99,15 @@ class Account:
         """Why requests had no answer."""
         self._aside = ""
         """The first request that the job has set aside."""
+        self._unknown_host = ""
+        """The first site whose host has no address."""
+        self._is_continued = False
+        """Whether the job is that of an earlier run, and may have little left to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
+        for event in (events.JOB_RESUMED, events.JOB_HAD_FINISHED):
+            self._crawl.events.subscribe(self._continues, event)
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         connect(self._request_dropped, signal=scrapy.signals.request_dropped)
@@ -162,6 +132,8 @@ class Account:
         site.tally.count(end)
         if end in site.tally.LOST:
             self._lost.report(request, site.name, end, exception)
+        if end is End.NO_HOST:
+            self._unknown_host = self._unknown_host or site.name
         if end is End.NETWORK:
             self._failures_lost.add(failure_of(exception))
         if end is End.NETWORK and not self._unanswered:
@@ -205,7 +177,7 @@ class Account:
             end: count for end, count in total.by_end().items() if end in total.LOST
         }
         keeps = self._crawl.throttle.keeps_given_up
-        parts = [self._how_it_ended(reason), f"{counted(total.pages, 'page')}."]
+        parts = [self._how_it_ended(reason), came_text(total)]
         if left and keeps:
             waits = counted(left, "request waits", "requests wait")
             parts.append(f"{waits}{self._next_time()}.")
@@ -217,6 +189,7 @@ class Account:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        parts += self._shortfalls(reason, total)
         if self._aside:
             aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
             are = counted(aside, "request is", "requests are")
@@ -235,20 +208,173 @@ class Account:
 
         `total`: as for `verdict`.
         """
+        return self.judged(reason, total).result
+
+    def judged(self, reason: str, total: Tally | None = None) -> Judgement:
+        """Return the word of a crawl with this finish reason, and what it is for.
+
+        `total`: as for `verdict`.
+        """
         if total is None:
             total = self.counted()
-        if self._exits_with_1(reason, total):
-            return Result.FAILED
-        is_left = self.left > self._above_budget  # which the project asked for
-        is_complete = reason in _COMPLETE_REASONS and not is_left
-        return result_of(total, is_complete=is_complete and not self.forbidden_sites())
+        its = self._counts(reason, total)
+        return judge(its._replace(exits_with_1=self._exits_with_1(reason, total)))
+
+    def _counts(self, reason: str, total: Tally) -> Counts:
+        """Return what a crawl is judged by, but for its exit status."""
+        errors = self._errors
+        is_part = self._crawl.config.shares_job or self._is_continued
+        return Counts(
+            requested=total.taken + self.from_former_run,
+            answers=total.handed_on,
+            pages=total.pages + total.cached,
+            lost=total.lost,
+            left=max(0, self.left - self._above_budget),
+            unknown_hosts=total.by_end().get(End.NO_HOST, 0),
+            forbidden_sites=len(self.forbidden_sites()),
+            denied_sites=len(self._denied_sites(total)),
+            callbacks=errors.callbacks.total(),
+            items=errors.items_scraped,
+            failed_items=errors.items.total(),
+            unwritten=errors.unwritten.total(),
+            unmet=len(self.expectations(reason, total).unmet),
+            is_running=reason == "not finished",
+            is_stopped=reason not in _COMPLETE_REASONS,
+            is_by_hand=reason == "shutdown",
+            is_part=is_part or self.from_former_run > 0 or bool(self._aside),
+        )
+
+    def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
+        """Yield what is missing though no request is lost."""
+        its = self._counts(reason, total)
+        has = judge(its).reasons
+        if "nothing requested" in has:
+            why = ": no start URL?" if reason == "finished" else "."
+            yield f"Nothing was requested{why}"
+        elif not its.requested and its.is_part and self._crawl.config.shares_job:
+            yield "No site was left for this worker."
+        if its.unknown_hosts:
+            yield self._unknown_hosts(its)
+        elif "no page" in has and its.answers:
+            yield "No page came."
+        failed = total.by_end().get(End.PAGE_FAILED)
+        if failed:
+            pages = counted(failed, "page")
+            yield f"{pages} failed (5xx) at sites that are well."
+        yield from self._sites_short_of_pages(total)
+        yield from self._errors_of_the_project(its)
+        expectations = self.expectations(reason, total)
+        if expectations.unmet:
+            yield f"Not as expected: {'; '.join(expectations.unmet)}."
+        if expectations.unknown:
+            yield f"Not compared: {'; '.join(expectations.unknown)}."
+
+    def _errors_of_the_project(self, its: Counts) -> Iterator[str]:
+        errors = self._errors
+        if its.callbacks:
+            callbacks = counted(its.callbacks, "callback")
+            yield f"{callbacks} failed{named(errors.callbacks)}."
+        if its.failed_items:
+            items = counted(its.failed_items, "item")
+            yield f"{items} failed in a pipeline{named(errors.items)}."
+        if its.unwritten:
+            items = counted(its.unwritten, "item")
+            yield f"{items} could not be written{named(errors.unwritten)}."
+
+    @property
+    def items(self) -> int:
+        """Items that passed the pipelines."""
+        return self._errors.items_scraped
+
+    def expectations(self, reason: str, total: Tally | None = None) -> Found:
+        """Return which expectations of the project a crawl that ends so does not meet.
+
+        A run that goes on, or was stopped by hand, is not judged; nor is a worker, nor
+        the run of a job that leaves requests to the next.
+        """
+        expected = self._crawl.config.expect
+        is_open = reason in {"not finished", "shutdown"}
+        if not expected or is_open or self._crawl.config.shares_job:
+            return Found([], [])
+        if self.left > self._above_budget and self._crawl.job is not None:
+            return Found([], [])
+        if total is None:
+            total = self.counted()
+        sites = sums_by_place(expected.get("sites", ()), self._tallies(total), Tally())
+        is_resumed = self.from_former_run > 0 or self._is_continued
+        previous = previous_of(self._crawler)
+        before = None
+        if previous is not None:
+            before = previous.ended_before(is_resumed=is_resumed)
+        came = self._came(total, is_resumed=is_resumed)
+        return judged_expectations(expected, came, before, dict(sites))
+
+    def _came(self, total: Tally, *, is_resumed: bool) -> Came:
+        """Return what came of the crawl, that of its job's earlier runs included."""
+        pages: int | None = total.pages + total.cached
+        items: int | None = self.items
+        if is_resumed:
+            previous = previous_of(self._crawler)
+            earlier = previous and previous.earlier_runs(job_of(self._crawler))
+            pages = _added(pages, earlier.pages if earlier else None)
+            items = _added(items, earlier.items if earlier else None)
+        return Came(
+            pages=pages,
+            items=items,
+            lost=total.lost,
+            failed=total.by_end().get(End.PAGE_FAILED, 0),
+            callbacks=self._errors.callbacks.total(),
+            unwritten=self._errors.unwritten.total(),
+        )
+
+    def _unknown_hosts(self, its: Counts) -> str:
+        example = f", such as {shown(self._unknown_host)}" if self._unknown_host else ""
+        if not its.answers:
+            return f"No host was found (DNS){example}: is the network up?"
+        requests = counted(its.unknown_hosts, "request")
+        return f"{requests} went to hosts that do not exist (DNS){example}."
+
+    def _sites_short_of_pages(self, total: Tally) -> Iterator[str]:
+        denied = self._denied_sites(total)
+        if denied:
+            one, name = denied[0]
+            sites = counted(len(denied), "site")
+            verb = "does" if len(denied) == 1 else "do"
+            of_all = f"{one.denied:,} of {one.handed_on:,} answers are 401, 403 or 407"
+            example = f"such as {name}: " if name else ""
+            yield f"{sites} {verb} not let the crawler in ({example}{of_all})."
+        denied_names = {name for _, name in denied}
+        without = [
+            (one, name)
+            for one, name in self._tallies(total)
+            if name and name not in denied_names and has_errors_alone(one)
+        ]
+        if without and total.pages:
+            one, name = without[0]
+            sites = counted(len(without), "site")
+            yield f"{sites} brought no page, such as {name} ({errors_text(one)})."
+
+    def _denied_sites(self, total: Tally) -> list[tuple[Tally, str]]:
+        return [its for its in self._tallies(total) if its[0].is_denied]
+
+    def _tallies(self, total: Tally) -> list[tuple[Tally, str]]:
+        """Return the numbers of each site, and its name.
+
+        Where no sites are recorded, it returns their sums, without a name.
+        """
+        recorder = Recorder.found_in(self._crawler)
+        if recorder is None:
+            return [(total, "")]
+        return sorted(
+            ((one, shown(one.site)) for one in recorder.record), key=_errors_first
+        )
 
     def _exits_with_1(self, reason: str, total: Tally) -> bool:
         if reason == "not finished":
             return False
         if reason in FAILING_REASONS or engine.has_failed(self._crawler):
             return True
-        if self._failures(total):
+        if self._failures(reason, total):
             return True
         return reason == "sites_paused" and self._crawl.config.pause_idle == "fail"
 
@@ -280,6 +406,19 @@ class Account:
         )
         return shown(next(found, ""))
 
+    def _options_that_help(self) -> list[str]:
+        """Return the settings that have ended the waits for the sites given up."""
+        ends = set()
+        for one in self._crawl.throttle.sites.in_trouble():
+            if one.pause.is_given_up:
+                is_total = TOTAL_IS_OVER in one.pause.reason
+                ends.add("total" if is_total else "tries")
+        if not ends:  # only sections are given up
+            ends = {"tries"}
+            if self._crawl.config.pause_total is not None:
+                ends.add("total")
+        return [f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in sorted(ends)]
+
     def _spider_opened(self) -> None:
         self._began = self._crawl.now()
         if not self._crawl.asks_for_more:
@@ -290,6 +429,9 @@ class Account:
             taken = self._crawl.throttle.sites.counted().taken
             self.from_former_run = self._waiting() - taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
+
+    def _continues(self, _values: Mapping[str, Any]) -> None:
+        self._is_continued = True
 
     def _set_aside(self, values: Mapping[str, Any]) -> None:
         self._aside = self._aside or shown(str(values["request"]))
@@ -341,18 +483,19 @@ class Account:
         total = self.counted()
         result = self.result(reason, total)
         verdict = f"{result}: {self.verdict(reason, total)}"
-        is_worker = self._crawl.config.shares_job and self._crawl.asks_for_more
         has_any = total.taken or self.from_former_run or self._aside
-        if has_any or is_worker:
-            verdict = self._log_end(total, result, verdict)
+        if has_any or self._crawl.asks_for_more:
+            verdict = self._log_end(reason, total, result, verdict)
         self._crawl.events.emit(events.ENDED, verdict=verdict)
 
-    def _log_end(self, total: Tally, result: Result, verdict: str) -> str:
+    def _log_end(self, reason: str, total: Tally, result: Result, verdict: str) -> str:
         """Log how all requests and the crawl ended; return the last line."""
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
-        emit(
+        accepted = total.taken + self.from_former_run
+        report = emit if accepted else self._crawl.events.count
+        report(
             events.REQUESTS_ENDED,
             account=self._account(total),
             taken_in=total.taken,
@@ -361,7 +504,8 @@ class Account:
             **values,
         )
         is_bad = bool(total.lost) or result is Result.FAILED
-        if failures := self._failures(total):
+        is_bad = is_bad or not _is_usual(self.judged(reason, total))
+        if failures := self._failures(reason, total):
             names = " and ".join(map(repr, failures))
             verdict += f" Exit status 1: MANDELBOT_EXIT_STATUS names {names}."
             engine.fail(self._crawler, "", lambda: None)
@@ -371,9 +515,14 @@ class Account:
         emit(events.CRAWL_ENDED, level=level, verdict=verdict)
         return verdict
 
-    def _failures(self, total: Tally) -> list[str]:
+    def _is_incomplete(self, reason: str, total: Tally) -> bool:
+        return judge(self._counts(reason, total)).result is not Result.OK
+
+    def _failures(self, reason: str, total: Tally) -> list[str]:
         """Return which ends of this crawl the project takes for a failure."""
         happened = {
+            "incomplete": self._is_incomplete(reason, total),
+            "expectations": bool(self.expectations(reason, total).unmet),
             "lost": total.lost > 0 or bool(self._aside),
             "left": self.left > self._above_budget,
             "forbidden": bool(self.forbidden_sites()),
@@ -394,12 +543,10 @@ class Account:
         given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
-        if given_up:
-            config = self._crawl.config
-            names = ["tries"] if config.pause_total is None else ["tries", "total"]
-            options = " and ".join(
-                f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names
-            )
+        if self._crawl.throttle.network.is_down(self._now_or_end()):
+            yield "No site answered at the end: is the network up?"
+        elif given_up:
+            options = " and ".join(self._options_that_help())
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
             if self._crawler.stats.get_value(events.ROBOTS_TRIED_ENOUGH.stats[0], 0):
@@ -446,3 +593,42 @@ def ends_text(ends: dict[End, int]) -> str:
         names = _ONE_AND_MORE[end]
         parts.append(counted(count, names[0], names[-1]))
     return ", ".join(parts)
+
+
+def _added(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def came_text(total: Tally) -> str:
+    """Return in sentences how many pages and errors came."""
+    text = f"{counted(total.pages, 'page')}"
+    if total.unchanged:
+        text += f" ({total.unchanged:,} unchanged)"
+    if total.cached and not total.pages:
+        text += f", {total.cached:,} from a cache"
+    if total.errors:
+        text += f". {errors_text(total)}"
+    return f"{text}."
+
+
+def errors_text(one: Tally) -> str:
+    """Return how many answers of each 4xx and 5xx came, at most three of them."""
+    parts = []
+    for status, count in list(one.errors.items())[:_MOST_STATUSES]:
+        parts.append(f"{counted(count, 'answer')} of {status}")
+    return ", ".join(parts)
+
+
+def has_errors_alone(one: Tally) -> bool:
+    """Return whether a site answered, and none of its answers was a page."""
+    return bool(one.errors) and not (one.pages or one.cached)
+
+
+def _errors_first(tally_of: tuple[Tally, str]) -> tuple[int, str]:
+    one, name = tally_of
+    return -sum(one.errors.values()), name
+
+
+def _is_usual(judged: Judgement) -> bool:
+    """Return whether a word is for what the project itself has wished or stopped."""
+    return set(judged.reasons) <= {"left", "forbidden", "stopped"}

@@ -43,6 +43,8 @@ class Crawled(NamedTuple):
     """Whether `sites` has all of its sites."""
     pages: int
     sites: Mapping[str, CrawledSite]
+    items: int | None = None
+    """None: unknown."""
 
     def then(self, later: Crawled) -> Crawled:
         """Return this crawl with a later run that resumed it."""
@@ -53,7 +55,11 @@ class Crawled(NamedTuple):
                 time = known.time if one.time is None else one.time
                 one = CrawledSite(known.pages + one.pages, one.state, time)  # noqa: PLW2901
             sites[name] = one
+        items = None
+        if self.items is not None and later.items is not None:
+            items = self.items + later.items
         return later._replace(
+            items=items,
             is_whole=self.is_whole and later.is_whole,
             pages=self.pages + later.pages,
             sites=sites,
@@ -69,7 +75,15 @@ def crawled_of(report: Mapping[str, Any], job: str) -> Crawled:
         for one in kept
     }
     pages = report["total"]["pages"]
-    return Crawled(report["ended"], report["reason"], job, is_whole, pages, sites)
+    return Crawled(
+        ended=report["ended"],
+        reason=report["reason"],
+        job=job,
+        is_whole=is_whole,
+        pages=pages,
+        sites=sites,
+        items=report["items"],
+    )
 
 
 def comparison(before: Crawled, now: Crawled) -> dict[str, Any]:

@@ -28,7 +28,12 @@ from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.lost_requests import LostFile
-from scrapy_mandelbot.report.previous_crawl import PreviousCrawl, previous_path
+from scrapy_mandelbot.report.previous_crawl import (
+    PreviousCrawl,
+    job_of,
+    keep_previous,
+    previous_path,
+)
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import LoadRecord, Timeline
@@ -75,6 +80,7 @@ class CrawlReport(CrawlExtension):
             self._previous = PreviousCrawl(
                 previous_path(path, crawler), spider.name, self._crawl.events
             )
+            keep_previous(crawler, self._previous)
         self._waiting: list[dict[str, Any]] = []
         self._writer: Thread | None = None
         self._is_open = False
@@ -174,10 +180,14 @@ class CrawlReport(CrawlExtension):
         )
         if account is None:
             return header
+        judged = account.judged(reason)
         return header._replace(
             from_former_run=account.from_former_run,
             left=account.left,
-            result=str(account.result(reason)),
+            result=str(judged.result),
+            reasons=judged.reasons,
+            unmet=tuple(account.expectations(reason).unmet),
+            items=account.items,
             verdict=account.verdict(reason),
         )
 
@@ -196,10 +206,9 @@ class CrawlReport(CrawlExtension):
         previous = self._previous
         if previous is None:
             return
-        job = self._crawler.settings["JOBDIR"]
         report["compared"] = previous.compared(
             report,
-            str(Path(job).absolute()) if job else "",
+            job_of(self._crawler),
             is_resumed=report["from_former_run"] > 0,
         )
         try:
@@ -237,6 +246,12 @@ class ReportHeader(NamedTuple):
     """Whether the spider has closed."""
     result: str = ""
     """``OK``, ``INCOMPLETE``, ``FAILED``; empty: not known."""
+    reasons: tuple[str, ...] = ()
+    """The rules that the word comes from."""
+    unmet: tuple[str, ...] = ()
+    """The expectations of the project that are not met."""
+    items: int | None = None
+    """Items that passed the pipelines; None: unknown."""
     verdict: str = ""
     """How it ended, and what to do."""
 
@@ -279,7 +294,10 @@ def filling(
         "is_finished": header.is_finished,
         "reason": shown(header.reason),
         "result": header.result,
+        "reasons": list(header.reasons),
+        "unmet": list(header.unmet),
         "verdict": header.verdict,
+        "items": header.items,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
         "total": {**total, "timeline": timeline},
@@ -408,9 +426,9 @@ def _all_times(
     return _times(total)
 
 
-def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def _counts(counts: Mapping[Any, int]) -> list[dict[str, Any]]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [{"name": shown(name), "count": count} for name, count in ordered]
+    return [{"name": shown(str(name)), "count": count} for name, count in ordered]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot.formatting import columns, counted
 
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report import worker_report
-from scrapy_mandelbot.report.account import ends_text, result_of
+from scrapy_mandelbot.report.account import came_text, ends_text
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
+from scrapy_mandelbot.report.judgement import Counts, judge
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.time_text import duration, iso_time, without_zone
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.tally import End, Tally
+    from scrapy_mandelbot.politeness.tally import Tally
     from scrapy_mandelbot.report.worker_report import WorkerReport
 
 _HEAD = ("WORKER", "PAGES", "LOST", "FROM (UTC)", "TO (UTC)", "")
@@ -72,9 +74,7 @@ def job_report(
     left = sum(one["waiting"] + one["under_way"] for one in job.waiting)
     is_running = job.workers > 0
     ended = job.now if is_running else max(one.ended for one in workers)
-    is_open = is_running or left > 0
-    has_forbidden = any(one.is_forbidden for one in record)
-    result = result_of(total, is_complete=not (is_open or has_forbidden))
+    result = judge(_counts(record, total, left, is_running=is_running)).result
     verdict = _verdict(total, ended - record.began, left, job)
     header = ReportHeader(
         spider=workers[-1].spider,
@@ -106,6 +106,23 @@ def _added_up(workers: Sequence[WorkerReport]) -> CrawlRecord:
     return record
 
 
+def _counts(
+    record: CrawlRecord, total: Tally, left: int, *, is_running: bool
+) -> Counts:
+    return Counts(
+        requested=total.taken,
+        answers=total.handed_on,
+        pages=total.pages + total.cached,
+        lost=total.lost,
+        left=left,
+        unknown_hosts=total.by_end().get(End.NO_HOST, 0),
+        forbidden_sites=sum(one.is_forbidden for one in record),
+        denied_sites=sum(one.is_denied for one in record),
+        is_running=is_running,
+        is_stopped=left > 0,
+    )
+
+
 def _verdict(total: Tally, seconds: float, left: int, job: JobState) -> str:
     if job.workers:
         how = f"Running for {duration(round(seconds, 1))}"
@@ -113,7 +130,7 @@ def _verdict(total: Tally, seconds: float, left: int, job: JobState) -> str:
     else:
         first = "Stopped" if left else "Finished"
         how = f"{first} after {duration(round(seconds, 1))}"
-    parts = [f"{how}.", f"{counted(total.pages, 'page')}."]
+    parts = [f"{how}.", came_text(total)]
     if left:
         parts.append(f"{counted(left, 'request waits', 'requests wait')}.")
     lost: dict[End, int] = {

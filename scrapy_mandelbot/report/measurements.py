@@ -62,6 +62,12 @@ METRICS = (
         "mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"
     ),
     Metric(
+        "mandelbot.errors",
+        "{answer}",
+        "Answers of 4xx and 5xx that call for no pause.",
+        "counter",
+    ),
+    Metric(
         "mandelbot.concurrency.limit",
         "{request}",
         "Requests at once that a site bears, where that was measured.",
@@ -88,6 +94,12 @@ METRICS = (
         "mandelbot.job.workers", "{worker}", "Workers of the job on Redis.", "up-down"
     ),
     Metric(
+        "mandelbot.run.reasons",
+        "1",
+        "1: this rule makes the run that has ended INCOMPLETE or FAILED.",
+        "up-down",
+    ),
+    Metric(
         "mandelbot.run.ended",
         "s",
         "When the last run ended, in seconds since the epoch.",
@@ -105,6 +117,7 @@ METRICS = (
 LATEST = frozenset(
     {
         "mandelbot.network.down",
+        "mandelbot.run.reasons",
         "mandelbot.run.ended",
         "mandelbot.job.unsaved",
         "mandelbot.job.workers",
@@ -292,6 +305,8 @@ def _counts(one: SiteRecord, now: float) -> Iterator[tuple[_Key, float]]:
         if kind.isdecimal():
             label = ("http.response.status_code", int(kind))
         yield ("mandelbot.refusals", label), count
+    for status, count in one.errors.items():
+        yield ("mandelbot.errors", ("http.response.status_code", status)), count
     if one.pauses_seen:
         yield ("mandelbot.pauses",), one.pauses_seen
         yield ("mandelbot.pause.time",), one.paused_for(now)

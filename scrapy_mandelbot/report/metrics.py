@@ -18,8 +18,10 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import events
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.report import exporting
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
+from scrapy_mandelbot.report.judgement import RULES
 from scrapy_mandelbot.report.measurements import Labels, Measurement, measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension
@@ -116,7 +118,7 @@ class CrawlMetrics(CrawlExtension):
             events.METRICS_NOT_WRITTEN, path=self._address, error=error
         )
 
-    def spider_closed(self) -> Deferred[None] | None:
+    def spider_closed(self, reason: str) -> Deferred[None] | None:
         """Measure a last time, without yielding to the loop.
 
         Returns what the end of the crawl waits for: that a gateway has the values.
@@ -127,6 +129,7 @@ class CrawlMetrics(CrawlExtension):
         self._measure_now()
         ended = Measurement(self._crawl.now(), {})
         self.measured["mandelbot.run.ended"].append(ended)
+        self.measured["mandelbot.run.reasons"] += self._reasons(reason)
         send = None if self._exported.push is None else self._exported.push()
         try:
             self._exported.remove(self)
@@ -136,6 +139,18 @@ class CrawlMetrics(CrawlExtension):
         if self._exported.write is not None:
             self._crawl.events.emit(events.METRICS_WRITTEN, path=self._address)
         return None if send is None else self._send_last(send)
+
+    def _reasons(self, reason: str) -> list[Measurement]:
+        """Return for each rule of the first word whether it holds."""
+        account = account_of(self._crawler)
+        if account is None:
+            return []
+        held = account.judged(reason).reasons
+        measured = []
+        for rule in RULES:
+            its = Measurement(int(rule.name in held), {"reason": rule.name})
+            measured.append(its)
+        return measured
 
     @property
     def _gateway(self) -> str:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.files import open_regular
+
 from scrapy_mandelbot import events
-from scrapy_mandelbot.report.account import FAILING_REASONS
 from scrapy_mandelbot.report.comparison import (
     Crawled,
     CrawledSite,
     comparison,
     crawled_of,
 )
+from scrapy_mandelbot.report.endings import FAILING_REASONS
 from scrapy_mandelbot.report.filled_path import filled_in
 
 if TYPE_CHECKING:
@@ -53,6 +56,9 @@ class PreviousCrawl:
         self._before: Crawled | None = None
         self._is_ours = False
         """Whether the file may be replaced."""
+        self.read_last: Crawled | None = None
+        self.read_before: Crawled | None = None
+        """The crawls that the file had when the spider opened."""
         self._is_continued = False
         emitter.subscribe(self._continues, events.JOB_HAD_FINISHED)
 
@@ -68,6 +74,20 @@ class PreviousCrawl:
             self._events.emit(events.NOT_COMPARED, path=path, why=why)
         else:
             self._is_ours = True
+        self.read_last = self._last
+        self.read_before = self._before
+
+    def ended_before(self, *, is_resumed: bool) -> Crawled | None:
+        """Return the last crawl that ended by itself, before this one began."""
+        last = self.read_last
+        if is_resumed or last is None or last.reason in _STOPPED:
+            return self.read_before
+        return last
+
+    def earlier_runs(self, job: str) -> Crawled | None:
+        """Return what the earlier runs of a job got; None: that is not known."""
+        last = self.read_last
+        return last if last is not None and last.job == job else None
 
     def compared(
         self, report: Mapping[str, Any], job: str, *, is_resumed: bool
@@ -111,6 +131,26 @@ class PreviousCrawl:
         self._is_continued = True
 
 
+_ATTRIBUTE = "_scrapy_mandelbot_previous_crawl"
+
+
+def keep_previous(crawler: Crawler, previous: PreviousCrawl) -> None:
+    """Let other components of the crawl find its previous one."""
+    setattr(crawler, _ATTRIBUTE, previous)
+
+
+def previous_of(crawler: Crawler) -> PreviousCrawl | None:
+    """Return what keeps the previous crawl; None: nothing does."""
+    found = vars(crawler).get(_ATTRIBUTE)
+    return found if isinstance(found, PreviousCrawl) else None
+
+
+def job_of(crawler: Crawler) -> str:
+    """Return the absolute path of the JOBDIR; empty: there is none."""
+    job = crawler.settings["JOBDIR"]
+    return str(Path(job).absolute()) if job else ""
+
+
 def previous_path(template: str, crawler: Crawler) -> Path:
     """Return the path of the file, given MANDELBOT_REPORT.
 
@@ -133,7 +173,7 @@ def _crawls_in(path: Path, spider: str) -> tuple[Crawled | None, Crawled | None]
         OSError: the file cannot be read.
         ValueError: it does not hold crawls of this spider.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(LONGEST_FILE + 1)
     if len(content) > LONGEST_FILE:
         raise ValueError(f"it has more than {LONGEST_FILE:,} bytes")
@@ -146,7 +186,7 @@ def _crawls_in(path: Path, spider: str) -> tuple[Crawled | None, Crawled | None]
         raise ValueError(f"it is of the spider {data.get('spider')!r}")
     try:
         return _crawl_in(data["last"]), _crawl_in(data["before"])
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         raise ValueError("it is damaged") from None
 
 
@@ -155,16 +195,25 @@ def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
         return None
     sites = {}
     for name, (pages, state, time) in data["sites"].items():
-        seconds = None if time is None else float(time)
-        sites[str(name)] = CrawledSite(int(pages), str(state), seconds)
+        seconds = None if time is None else _finite(time)
+        sites[str(name)] = CrawledSite(int(_finite(pages)), str(state), seconds)
     return Crawled(
         ended=str(data["ended"]),
         reason=str(data["reason"]),
         job=str(data["job"]),
         is_whole=bool(data["is_whole"]),
-        pages=int(data["pages"]),
+        pages=int(_finite(data["pages"])),
         sites=sites,
+        items=None if data.get("items") is None else int(data["items"]),
     )
+
+
+def _finite(number: Any) -> float:
+    """Return a number as the file has it; raise one of ArithmeticError, ValueError."""
+    found = float(number)
+    if not isfinite(found):
+        raise ValueError
+    return found
 
 
 def _as_data(one: Crawled | None) -> dict[str, Any] | None:

@@ -267,6 +267,10 @@ def _robots(one: SiteRecord, its: Values, now: Now) -> None:
     )
 
 
+def _no_robots(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.count_robots(its["case"])  # nothing answered
+
+
 def _robots_from_cache(one: SiteRecord, _its: Values, now: Now) -> None:
     reason = "the cached robots.txt is fresh"
     one.answered_robots(RobotsRecord(now(), "from_cache", reason))
@@ -313,7 +317,7 @@ _WRITTEN: dict[Event, Write] = {
 # answers is whether one came.
 _OF_ROBOTS: dict[Event, Write] = {
     events.ROBOTS_FETCHED: _robots,
-    events.ROBOTS_NOT_FETCHED: _robots,
+    events.ROBOTS_NOT_FETCHED: _no_robots,
     events.ROBOTS_FROM_CACHE: _robots_from_cache,
 }
 

@@ -279,8 +279,11 @@ class SiteRecord(Tally):
             return "forbidden"
         if self.has_reached_budget:
             return "budget reached"
-        has_lost_pages = End.URL in self.ends or self.pages_kept
-        return "page given up" if has_lost_pages else "well"
+        if End.URL in self.ends or self.pages_kept:
+            return "page given up"
+        if sum(self.errors.values()) > self.handed_on / 2:
+            return "mostly errors"
+        return "well"
 
     @computed("s", json="paused_for", after="resumed", page=[Column("Paused, s", 70)])
     def paused_for(self, now: float) -> float:
@@ -298,6 +301,15 @@ class SiteRecord(Tally):
         """Return its state if it is not well; None: well, or several sites."""
         state = self.state()
         return state if self.site and state != "well" else None
+
+    @computed(column=Column("OTHER", 45))
+    def errors_text(self) -> str | None:
+        """Return how many answers were 4xx or 5xx, and the commonest; None: none."""
+        errors = self.errors
+        if not errors:
+            return None
+        (status, count), *others = errors.items()
+        return f"{count:,} of {status}" + (" …" if others else "")
 
     @computed(column=Column("PAUSED FOR", 70))
     def paused_text(self, now: float) -> str | None:
@@ -426,10 +438,13 @@ class SiteRecord(Tally):
         if case in _ANSWERED:
             self.has_robots = True
 
+    def count_robots(self, case: str) -> None:
+        """Count how a request for /robots.txt went, with an answer or without."""
+        self.robots_seen = {**self.robots_seen, case: self.robots_seen.get(case, 0) + 1}
+
     def answered_robots(self, answer: RobotsRecord) -> None:
         """Record an answer to /robots.txt."""
-        case = answer.case
-        self.robots_seen = {**self.robots_seen, case: self.robots_seen.get(case, 0) + 1}
+        self.count_robots(answer.case)
         self.robots = _with(self.robots, answer, MOST_ROBOTS)
 
     def forbid(self, url: str, line: int | None, text: str, agent: str) -> None:

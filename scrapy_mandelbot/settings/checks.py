@@ -61,6 +61,8 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _other_parser,
         _other_robots_middlewares,
         _no_purpose,
+        _no_purpose_for_silence,
+        _no_sitemaps_to_skip,
         _unsigned,
         _no_identity,
         _no_job_to_close_for,
@@ -159,6 +161,25 @@ def _no_purpose(project: Project) -> Iterator[Mistake]:
         yield Mistake(
             "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use"
             " pages for: nothing is dropped."
+        )
+
+
+def _no_purpose_for_silence(project: Project) -> Iterator[Mistake]:
+    """What silence means, without a use that it is asked for."""
+    if project.config.usage_unknown == "drop" and not project.config.purposes:
+        yield Mistake(
+            "MANDELBOT_USAGE_UNKNOWN is drop, but MANDELBOT_PURPOSE does not say what"
+            " you use pages for: nothing is dropped."
+        )
+
+
+def _no_sitemaps_to_skip(project: Project) -> Iterator[Mistake]:
+    """Entries that would be skipped, of sitemaps that are not read."""
+    config = project.config
+    if config.sitemap_since is not None and not config.follows_sitemaps:
+        yield Mistake(
+            "MANDELBOT_SITEMAP_SINCE does nothing: no sitemap is read without"
+            ' MANDELBOT_SITEMAPS = "follow".'
         )
 
 

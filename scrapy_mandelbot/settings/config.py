@@ -59,6 +59,9 @@ def _setting(
     return field(metadata={"setting": Setting(name, read, default, **options)})
 
 
+_STOCK_TIMEOUT = 180.0  # seconds; Scrapy's DOWNLOAD_TIMEOUT
+
+
 @dataclass(frozen=True)
 class Config:
     """The checked settings of a project, as ``docs/settings.rst`` describes them."""
@@ -73,6 +76,10 @@ class Config:
     robots_timeout: float = _setting(
         'MANDELBOT_LIMITS["robots_timeout"]', v.seconds_above_zero, 10
     )
+    robots_deadline: float = field(default=_STOCK_TIMEOUT, kw_only=True)
+    """Seconds for all of a robots.txt of which no copy serves: DOWNLOAD_TIMEOUT, unless
+    the project has set `robots_timeout`.
+    """
     robots_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000
     )
@@ -195,6 +202,7 @@ class Config:
         "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
     )
     exit_status: tuple[str, ...] = _setting("MANDELBOT_EXIT_STATUS", v.exit_status)
+    expect: dict[str, Any] = _setting("MANDELBOT_EXPECT", v.expectations)
     progress: bool = _setting("MANDELBOT_PROGRESS", v.flag, default=True)
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
@@ -209,7 +217,9 @@ class Config:
                 setting takes.
         """
         values = {name: _read(settings, one) for name, one in _SETTINGS.items()}
-        values["robots_timeout"] = _robots_timeout(settings, values["robots_timeout"])
+        silence, deadline = _robots_timeouts(settings, values["robots_timeout"])
+        values["robots_timeout"] = silence
+        values["robots_deadline"] = deadline
         config = cls(**values)
         _check_pauses(settings)
         if config.enabled:
@@ -340,7 +350,7 @@ class Config:
 
 _PREFIX = "MANDELBOT_"
 _SETTINGS: dict[str, Setting] = {
-    one.name: one.metadata["setting"] for one in fields(Config)
+    one.name: one.metadata["setting"] for one in fields(Config) if one.metadata
 }
 """By attribute of `Config`."""
 PUBLIC_SETTINGS = [one for one in _SETTINGS.values() if not one.is_inner]
@@ -370,17 +380,17 @@ def check_settings(settings: BaseSettings) -> bool:
     return is_enabled
 
 
-def _robots_timeout(settings: BaseSettings, seconds: float) -> float:
-    """Return the seconds for a robots.txt: no page waits longer for it than for a page.
+def _robots_timeouts(settings: BaseSettings, seconds: float) -> tuple[float, float]:
+    """Return the seconds of silence of a slow robots.txt, and those for all of it.
 
-    MANDELBOT_LIMITS decides; without its key, the shorter of the default and
-    DOWNLOAD_TIMEOUT does.
+    A number in MANDELBOT_LIMITS is both. Without it a robots.txt has the time of a
+    page, as with Scrapy's own middleware.
     """
     _, priority = _value(settings, _SETTINGS["robots_timeout"])
     if priority:
-        return seconds
-    of_pages = settings.getfloat("DOWNLOAD_TIMEOUT")
-    return min(seconds, of_pages or seconds)
+        return seconds, seconds
+    of_pages = settings.getfloat("DOWNLOAD_TIMEOUT") or _STOCK_TIMEOUT
+    return min(seconds, of_pages), of_pages
 
 
 def _check_names(settings: BaseSettings) -> None:
@@ -396,11 +406,24 @@ def _check_names(settings: BaseSettings) -> None:
                 raise v.UnknownSettingError(name, settings[name], meant)
 
 
+_SYNONYMS = {
+    "DELAY": "MANDELBOT_CRAWL_DELAYS",
+    "DOWNLOAD_DELAY": "MANDELBOT_CRAWL_DELAYS",
+    "OBEY": "ROBOTSTXT_OBEY",
+    "ROBOTSTXT_OBEY": "ROBOTSTXT_OBEY",
+    "RETRY_TIMES": 'MANDELBOT_PAUSE_OPTIONS["tries"]',
+    "USER_AGENT": "USER_AGENT",
+}
+"""Names that one guesses, in other words than the package's, and what they mean."""
+
+
 def similar_setting(rest: str) -> str:
     """Return the setting, or the key of one, that a name may mean; empty: none.
 
     `rest`: the name without ``MANDELBOT_``.
     """
+    if rest in _SYNONYMS:
+        return _SYNONYMS[rest]
     from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
     names = {

@@ -356,6 +356,20 @@ def count(least: int) -> Callable[[str, object], int]:
     return read
 
 
+def _listed(text: str) -> list[Any]:
+    """Return the entries of a list from the command line.
+
+    It is JSON as ``[500, 503]``, or has commas between its entries: ``500,503``.
+
+    Raises:
+        ValueError: it begins like JSON and is none.
+    """
+    if text.lstrip().startswith("["):
+        entries: list[Any] = json.loads(text)
+        return entries
+    return [entry.strip() for entry in text.split(",")]
+
+
 _GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
@@ -365,7 +379,7 @@ _GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 )
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
-    named = value.split(",") if isinstance(value, str) else value
+    named = _listed(value) if isinstance(value, str) else value
     statuses = frozenset(map(int, named))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
         raise ValueError
@@ -406,11 +420,19 @@ def dialect(value: Any) -> Dialect:
     return value if isinstance(value, Dialect) else DIALECTS[value]
 
 
+def _named(text: str) -> list[Any]:
+    """Return the words of a list from the command line; the text where it is none."""
+    try:
+        return _listed(text)
+    except ValueError:
+        return [text]
+
+
 def purposes(name: str, value: object) -> tuple[str, ...]:
     """Return the categories of use that pages are wanted for, each once."""
     named = value or ()
     if isinstance(value, str):
-        named = [one.strip() for one in value.split(",")]
+        named = _named(value)
     if not named:
         return ()
     from mandelbot.preferences.statements import CATEGORIES  # noqa: PLC0415
@@ -425,14 +447,14 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, named)))
 
 
-EXIT_STATUSES = ("lost", "left", "forbidden")
+EXIT_STATUSES = ("lost", "left", "forbidden", "incomplete", "expectations")
 
 
 def exit_status(name: str, value: object) -> tuple[str, ...]:
     """Return the ends of a crawl that are failures, each once."""
     named = value or ()
     if isinstance(named, str):
-        named = [one.strip() for one in named.split(",") if one.strip()]
+        named = [one for one in _named(named) if one != ""]
     if not isinstance(named, Iterable) or any(
         one not in EXIT_STATUSES for one in named
     ):
@@ -455,10 +477,7 @@ def sitemaps(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, str):
         if value in SITEMAP_MODES:
             return value
-        paths = value.split(",")
-        if value.startswith("["):
-            paths = json.loads(value)
-        paths = [path.strip() for path in paths]
+        paths = [path.strip() for path in _listed(value)]
     if not isinstance(paths, (list, tuple)) or not paths:
         raise ValueError
     if not all(_PATH.fullmatch(path) for path in paths):
@@ -628,3 +647,50 @@ def _unknown_key(key: object, keys: Iterable[str]) -> str:
 
     meant = get_close_matches(str(key).lower(), keys, 1)
     return f"{key!r} (did you mean {meant[0]!r}?)" if meant else repr(key)
+
+
+@_reader("a share above 0, at most 1")
+def share(value: Any) -> float:
+    """Return a share above 0."""
+    number = float(value)
+    if isinstance(value, bool) or not 0 < number <= 1:
+        raise ValueError
+    return number
+
+
+_EXPECTED_OF_SITES: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(0),
+    "lost": count(0),
+    "failed": count(0),
+}
+
+
+def _expected_of_site(name: str, value: object) -> dict[str, Any]:
+    return {
+        key: _EXPECTED_OF_SITES[key](f"{name}[{key!r}]", number)
+        for key, number in options(name, value, _EXPECTED_OF_SITES).items()
+    }
+
+
+_EXPECTED: dict[str, Callable[[str, object], Any]] = {
+    "pages": count(0),
+    "items": count(0),
+    "lost": count(0),
+    "failed": count(0),
+    "callbacks": count(0),
+    "unwritten": count(0),
+    "of_last_time": share,
+    "sites": by_site(
+        _expected_of_site,
+        'expectations by host or site, such as {"example.com": {"pages": 10}}',
+    ),
+}
+
+
+def expectations(name: str, value: object) -> dict[str, Any]:
+    """Return what a project expects of a crawl, by the name of each key."""
+    return {
+        key: _EXPECTED[key](f"{name}[{key!r}]", one)
+        for key, one in options(name, value, _EXPECTED).items()
+        if one is not None
+    }

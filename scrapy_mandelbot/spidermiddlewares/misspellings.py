@@ -25,7 +25,7 @@ _LIKE_A_KEY = 0.85
 def mistakes_in_hooks(
     spider: Spider, arguments: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
-    """Yield a line for each hook that is misspelt, or cannot take its arguments.
+    """Yield a line for each hook that is misspelt, or cannot be called as it is.
 
     Args:
         spider: what defines them.
@@ -41,7 +41,15 @@ def mistakes_in_hooks(
             yield f"The spider's method {name} is not a hook: did you mean {near[0]}?"
     for name, names in arguments.items():
         hook = getattr(spider, name, None)
-        if callable(hook) and (why := _why_not(hook, names)):
+        if hook is None:  # not defined, or an inherited one is switched off
+            continue
+        if not callable(hook):
+            kind = type(hook).__name__
+            yield (
+                f"The spider's hook {name} is no method, but of type {kind}, and is not"
+                " called; None switches an inherited hook off."
+            )
+        elif why := _why_not(hook, names):
             given = ", ".join(names)
             yield f"The spider's hook {name} cannot take its arguments ({given}): {why}"
 

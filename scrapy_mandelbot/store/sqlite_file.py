@@ -24,6 +24,12 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def check_is_regular(path: Path) -> None:
+    """Raise OperationalError for a pipe or a device: opening it may wait for ever."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise sqlite3.OperationalError(f"{path} is not a regular file")
+
+
 def open_file(  # noqa: PLR0913 -- all that files differ in
     path: Path,
     schema: str,
@@ -41,6 +47,7 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
     process writes. `is_synced`: a commit is on the disk when it returns, and outlasts a
     power cut.
     """
+    check_is_regular(path)
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
     database = sqlite3.connect(
         path, timeout=busy, isolation_level=None, check_same_thread=False

@@ -107,6 +107,11 @@ class Unresponsive(dict["Flight[Site]", None]):
         if failure is Failure.TIMED_OUT and not flight.site.has_answered:
             self._hung_at = max(self._now(), self._hung_at)
 
+    def found_slow(self, flight: Flight[Site]) -> None:
+        """Note that a site hangs whose request holds no place of its own any more."""
+        self.fail(flight, Failure.TIMED_OUT)
+        self.pop(flight, None)
+
     def limit_to(self, most: int) -> None:
         """Limit them to so many places, whether any hangs or not; 0: all places.
 
@@ -319,6 +324,12 @@ class InFlight:
             queue.slot_changed(slot, activity)
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
+
+    def found_slow(self, request: Request) -> None:
+        """Note that a request waits for a robots.txt that is slow to come."""
+        flight = self.flights.get(request)
+        if flight is not None:
+            self.unresponsive.found_slow(flight)
 
     def add(self, request: Request, site: Site) -> Flight[Site]:
         """Note a request on its way, which need not be from the queue."""

@@ -145,6 +145,8 @@ SITES_PAUSED = "sites_paused"
 """The finish reason of a spider whose remaining requests wait for the next run."""
 BUDGET_REACHED = "budget_reached"
 """The finish reason if they wait for a larger budget of their sites."""
+TOTAL_IS_OVER = "MANDELBOT_PAUSE_OPTIONS['total'] is over"
+"""Why sites are given up on which the crawl has waited long enough."""
 
 
 class IdlePolicy:
@@ -278,7 +280,7 @@ class IdlePolicy:
 
     def _give_up(self, _: IdlePolicy) -> None:
         self._left = 0.0
-        self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
+        self._manual_control.give_up_all(TOTAL_IS_OVER)
 
     def _send_idle(self) -> None:
         """Send spider_idle to spiders that feed the crawl in batches.

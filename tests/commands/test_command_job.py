@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import sqlite3
@@ -47,6 +48,29 @@ def folder(tmp_path):
     )
     store.close()
     return folder
+
+
+def test_a_name_of_a_line_that_is_no_text_is_damage(robots, folder):
+    """One line says how to mend the file."""
+    with closing(sqlite3.connect(folder / "job.sqlite")) as database:
+        database.execute("UPDATE lines SET name = zeroblob(9)")
+        database.commit()
+    for export in ([], ["--export"]):
+        run = robots("job", str(folder), *export)
+        assert run.returncode == 2
+        (line,) = run.stderr.decode().splitlines()
+        assert line.endswith("which is damaged: the name of a line is no text")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["job.sqlite", "mandelbot.db"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(robots, folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    run = robots("job", str(folder))
+    assert run.returncode == (2 if name == "job.sqlite" else 0)
+    (line,) = run.stderr.decode().splitlines()
+    assert line.endswith(f"{name} is not a regular file")
 
 
 def test_waiting_requests_are_listed_by_site(robots, folder):

@@ -443,14 +443,31 @@ async def test_the_asking_requests_proxy_and_slot_are_used(webs):
 
 
 @ensureDeferred
-async def test_the_http_cache_does_not_store_robots_txt(webs, tmp_path):
-    """It would keep it for ever, and nobody could confirm it."""
+async def test_a_robots_txt_in_the_http_cache_is_a_copy(webs, tmp_path):
+    """Where no other is known: it is as old as its Date, and the site may be down."""
     web = site(webs)
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "httpcache")}
     first = await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
     second = await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
     assert first.stats["httpcache/store"] == 3
     assert second.stats["httpcache/hit"] == 3
+    assert web.asked("/robots.txt") == 1
+    assert web.asked("/") == 1
+    web.close()
+    third = await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
+    assert len(third.items) == 3
+
+
+@ensureDeferred
+async def test_an_old_robots_txt_in_the_http_cache_is_asked_for_again(webs, tmp_path):
+    """No policy of a cache makes it serve for longer than 48 hours."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(
+        RULES, headers={"Date": "Thu, 01 Jan 2026 00:00:00 GMT"}
+    )
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "httpcache")}
+    await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
+    await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
     assert web.asked("/robots.txt") == 2
     assert web.asked("/") == 1
 

@@ -32,7 +32,9 @@ async def test_the_run_waits_no_longer_than_it_may(webs):
     assert 1 <= result.seconds < 10
     assert web.statuses().count(503) <= 8
     (line,) = result.logged("Gave up http")
-    assert "MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
+    cause, _, ends = line.partition("; ")
+    assert ": 503 for <GET " in cause
+    assert "MANDELBOT_PAUSE_OPTIONS['total'] is over" in ends
 
 
 @ensureDeferred

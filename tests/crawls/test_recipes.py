@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
 import textwrap
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 
 import pytest
 import scrapy
@@ -80,9 +83,11 @@ def recipe(tmp_path, monkeypatch):
 
 @TURNED
 @ensureDeferred
-async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs):
-    """The second run is too early and asks for nothing; the third finishes; then all is
-    done.
+async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(
+    recipe, webs, tmp_path
+):
+    """The second run is too early and asks for nothing; the third finishes, and says
+    so.
     """
     web = site(webs, 12)
     web.refuse = Closed(seconds=3600, after=5, retry_after="3600")
@@ -97,15 +102,41 @@ async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs)
     assert len(web.hits) == asked
     TIME.skip(3600)
     web.refuse = lambda _path: None
+    done = tmp_path / "jobs" / "night.done"
+    assert not done.exists()
     last = await crawl(spider, night)
-    after = await crawl(spider, night)
+    assert done.exists()
 
     runs = [first, early, last]
     assert [run.stats["finish_reason"] for run in runs] == ["sites_paused"] * 2 + [
         "finished"
     ]
     assert sorted(first.urls() + early.urls() + last.urls()) == web.urls(12)
-    assert after.urls() == [f"{web.url}/"]
+
+
+@pytest.mark.skipif(which("flock") is None, reason="needs flock (util-linux)")
+def test_no_nightly_run_starts_once_the_night_is_crawled(tmp_path):
+    """The line of the crontab starts runs until one has finished, and none after it."""
+    (line,) = re.findall(r"\n    \*/15 2-5 \* \* \*  (.*)", page("recipes/nightly"))
+    programs = {"date": "echo night", "scrapy": 'echo "$@" >>started'}
+    for name, script in programs.items():
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    command = line.replace("/srv/shop", str(tmp_path)).replace("\\%", "%")
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+
+    def minute() -> int:
+        subprocess.run(["/bin/sh", "-c", command], env={"PATH": path}, check=True)
+        return len((tmp_path / "started").read_text().splitlines())
+
+    assert [minute(), minute()] == [1, 2]
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "night.done").touch()
+    assert [minute(), minute()] == [2, 2]
+    told = (tmp_path / "started").read_text().splitlines()[0]
+    assert told == "crawl shop -s JOBDIR=jobs/night -o night.jsonl"
 
 
 @TURNED
@@ -175,15 +206,38 @@ async def test_lost_requests_are_crawled_by_the_next_run(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_lost_requests_outlive_a_run_that_is_stopped(recipe, webs):
+    """What a stopped second run has not crawled, the third crawls."""
+    web = site(webs, 12)
+    web.refuse = Closed(seconds=10**6, after=3)
+    lost = recipe("lost", shop=web.url)
+    spider = lost.spider("shop")
+    settings = {**lost.settings(), "MANDELBOT_PAUSE_OPTIONS": {"total": 60}}
+    first = await crawl(spider, settings)
+    assert first.stats["mandelbot/requests/lost"] >= 8
+    web.refuse = lambda _path: None
+    web.pages["/"] = html()
+    stopped = {"CLOSESPIDER_ITEMCOUNT": 2, "CONCURRENT_REQUESTS": 1}
+    second = await crawl(spider, {**settings, **stopped})
+    assert len(second.items) < 8
+    third = await crawl(spider, settings)
+    assert set(first.urls() + third.urls()) >= set(web.urls(12)) - set(second.urls())
+    fourth = await crawl(spider, settings)
+    assert fourth.urls() == [f"{web.url}/"]
+
+
+@TURNED
+@ensureDeferred
 async def test_only_what_has_changed(recipe, webs):
     """The first run gets all pages of the sitemap, the second those that are newer than
-    it.
+    it, or have no date.
     """
-    web = site(webs, 3)
+    web = site(webs, 4)
     entries = "".join(
         f"<url><loc>{web.url}/page/{n}</loc><lastmod>{year}-01-01</lastmod></url>"
         for n, year in enumerate((2019, 2020, 2099))
     )
+    entries += f"<url><loc>{web.url}/page/3</loc></url>"
     web.pages["/map.xml"] = Answer(
         f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
     )
@@ -196,9 +250,12 @@ async def test_only_what_has_changed(recipe, webs):
     second = await crawl(spider, kept)
     everything = await crawl(spider, {**kept, "MANDELBOT_SITEMAP_SINCE": ""})
     assert (
-        first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(3)]
+        first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(4)]
     )
-    assert second.urls() == [f"{web.url}/page/2"]
+    assert second.urls() == [f"{web.url}/page/{n}" for n in (2, 3)]
+    dates = {item["url"]: item["modified"] for item in second.items}
+    assert dates[f"{web.url}/page/2"] == "2099-01-01"
+    assert dates[f"{web.url}/page/3"] is None
     assert second.stats["mandelbot/sitemaps/older"] == 2
 
 
@@ -277,27 +334,33 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_a_dead_proxy_of_three_loses_no_page(recipe, webs):
-    """A retry takes the next one, also for the robots.txt of the first page."""
+    """A retry takes the one after its own, also for the robots.txt of the first page.
+
+    With few pages each retry would meet a living proxy by chance.
+    """
     proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
     dead = webs("127.0.0.3")
     shop = "http://shop.test"
+    links = [f"{shop}/{number}" for number in range(60)]
     for proxy in proxies:
-        proxy.pages = {f"{shop}/{number}": html() for number in range(12)}
+        proxy.pages = {link: html() for link in links}
+        proxy.pages[f"{shop}/"] = html(*links)
         proxy.pages[f"{shop}/robots.txt"] = Answer(b"")
     several = recipe("proxies")
     several.module("proxies")
 
     class Shop(scrapy.Spider):
         name = "shop"
-        start_urls = [f"{shop}/{number}" for number in range(12)]
+        start_urls = [f"{shop}/"]
 
         def parse(self, response):
             yield {"url": response.url}
+            yield from response.follow_all(css="a", callback=self.parse)
 
     urls = [dead.url, *(proxy.url for proxy in proxies)]
     dead.close()
     run = await crawl(Shop, {**several.settings(), "PROXIES": urls, "RETRY_TIMES": 2})
-    assert run.urls() == sorted(Shop.start_urls)
+    assert run.urls() == sorted([f"{shop}/", *links])
 
 
 @TURNED
@@ -453,7 +516,7 @@ async def test_why_nothing_was_crawled(recipe, webs):
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
     why = recipe("why", shop=web.url)
-    run = await crawl(why.spider("shop"))
+    run = await crawl(why.spider("shop"), why.settings())
     assert run.items == []
     said = f"{web.url}/ is forbidden by line 2: Disallow: / (agent *)"
     assert said in run.messages

@@ -17,7 +17,16 @@ DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
 RULES = (FOLDER / "rules.yml").read_text()
 ENDINGS = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 LABELS = {
-    *("spider", "state", "case", "le", "server_address", "server_port", "url_scheme"),
+    *(
+        "spider",
+        "reason",
+        "state",
+        "case",
+        "le",
+        "server_address",
+        "server_port",
+        "url_scheme",
+    ),
     *("http_response_status_code", "error_type"),
     "instance",  # Prometheus' own: which process
 }

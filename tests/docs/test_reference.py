@@ -157,6 +157,7 @@ def test_every_meta_key_is_in_the_table():
         "is_start_request",
         "cookiejar",
         "dont_merge_cookies",
+        "cached_response",
     }
     assert set(names(page("meta"), "[a-z_]+")) == read - scrapys
 

@@ -18,11 +18,11 @@ sys.path.insert(0, str(DOCS / "sphinx"))
 from search_words import WORDS
 
 GROUPS = [
-    "mandelbot, the library",
     "Tutorial",
     "How-to guides",
     "Reference",
     "Explanation",
+    "mandelbot, the library",
 ]
 FIRST = {
     "503": "pauses",

@@ -532,6 +532,7 @@ NOT_DRIVEN = {
     "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapSelection.reading": _HANDS_ON,
     "scrapy_mandelbot/sitemap_crawl/selection.py:SitemapBodies": _HANDS_ON,
     "scrapy_mandelbot/fetching/fetcher.py": _HANDS_ON,
+    "scrapy_mandelbot/fetching/http_cache.py": "a file of the project's HTTP cache",
     "scrapy_mandelbot/fetching/requesting.py": _HANDS_ON,
     "scrapy_mandelbot/fetching/robot_parser.py": _HANDS_ON,
     PAUSES + "PauseMiddleware": _HANDS_ON,

@@ -49,6 +49,8 @@ def a_record(sites: int = 6, **limits) -> CrawlRecord:
         2, ["https://site-0.example/sitemap.xml"], 1, 1, 500
     )
     first.tags = TagsRecord(3, 1, 2, 0)
+    first.others = 4
+    first.statuses = {403: 3, 404: 1}
     first.usage = UsageRecord(5, 3, 1, 1, 0, {"noai in meta": 2})
     return record
 

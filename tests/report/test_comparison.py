@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import NamedTuple
 
 import pytest
@@ -251,6 +252,38 @@ def test_a_file_that_is_not_ours_is_neither_used_nor_replaced(tmp_path, content,
     assert values["path"] == str(path)
     assert why in values["why"]
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize("number", ["Infinity", "NaN", "1e400", "9" * 400, '"x"', "[]"])
+@pytest.mark.parametrize("field", ["pages", "time", "all pages"])
+def test_a_number_that_no_crawl_has_is_damage(tmp_path, field, number):
+    """The file is named, and stays as it is."""
+    path = tmp_path / "shop.previous.json"
+    run(path, {"a": 40})
+    data = json.loads(path.read_text())
+    if field == "all pages":
+        data["last"]["pages"] = "HERE"
+    elif field == "pages":
+        data["last"]["sites"]["a"] = ["HERE", "reachable", 1]
+    else:
+        data["last"]["sites"]["a"] = [40, "reachable", "HERE"]
+    content = json.dumps(data).replace('"HERE"', number)
+    path.write_text(content)
+    compared, ((event, values),) = run(path, {"a": 30})
+    assert compared is None
+    assert event is events.NOT_COMPARED
+    assert values["why"] == "it is damaged"
+    assert path.read_text() == content
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_place_of_the_file_is_not_waited_for(tmp_path):
+    path = tmp_path / "shop.previous.json"
+    os.mkfifo(path)
+    compared, ((event, values),) = run(path, {"a": 30})
+    assert compared is None
+    assert event is events.NOT_COMPARED
+    assert "Not a regular file" in values["why"]
 
 
 @pytest.mark.parametrize(

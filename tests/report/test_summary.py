@@ -85,6 +85,8 @@ def a_troubled_record(record):
     one.count(End.SITE, 1_204)
     one.forbid("/a", 1, "Disallow: /", "*")
     one.limit = 0.5
+    one.others = 3
+    one.statuses = {403: 2, 404: 1}
     one.tags = TagsRecord(pages=4)
     one.pace = PaceRecord(5.0, 0.0, "5 s", "robots.txt line 2", is_obeyed=False)
     one.left(NOW)

@@ -97,7 +97,7 @@ class Stands:
         self.end_run()
         for extension in self.extensions:
             if isinstance(extension, CrawlMetrics):
-                extension.spider_closed()
+                extension.spider_closed("finished")
             else:
                 extension.spider_closed(self.crawler.spider)
 
@@ -222,7 +222,7 @@ def test_a_crawl_that_ends_during_a_measurement_is_measured_again(made):
     one = made(MANDELBOT_METRICS="127.0.0.1:0")
     extension = one.add(CrawlMetrics)
     extension.spider_opened(one.crawler.spider)
-    extension.spider_closed()
+    extension.spider_closed("finished")
     one.extensions.clear()
     assert sum(it.value for it in extension.measured["mandelbot.sites"]) == SITES
 

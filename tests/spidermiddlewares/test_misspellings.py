@@ -35,7 +35,7 @@ class WithoutSignature:
         {"site_paused": lambda self, site, until: None},
         {"site_paused": lambda self, **arguments: None},
         {"site_paused": WithoutSignature()},
-        {"site_paused": "an attribute"},
+        {"site_paused": None},
         {"parse_site": lambda self: None},
         {"_site_pause": lambda self: None},
         {"site_pause": "an attribute"},
@@ -50,6 +50,16 @@ def test_a_misspelt_hook(name):
     """The hook that has nearly this name is named."""
     assert mistakes(**{name: lambda self, **_: None}) == [
         f"The spider's method {name} is not a hook: did you mean site_paused?"
+    ]
+
+
+def test_a_hook_that_is_no_method():
+    """It is never called, so a line says so."""
+    assert mistakes(site_paused=5) == [
+        (
+            "The spider's hook site_paused is no method, but of type int, and is not"
+            " called; None switches an inherited hook off."
+        )
     ]
 
 

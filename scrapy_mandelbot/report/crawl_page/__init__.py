@@ -198,6 +198,7 @@ _DETAILED = (
     "robots_answers",
     "rules",
     "sitemaps",
+    "statuses",
     "tags",
     "timeline",
     "turns",

@@ -99,6 +99,7 @@
 
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
+    if (details.statuses?.length) yield ["Other answers", details.statuses.map((one) => `${number(one.count)} \u00d7 ${one.name}`).join(", ")];
     const { concurrency, pace, gaps, answers, in_flight: load, retry_after: asked } = details;
     yield ["Crawl delay", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
     if (concurrency) {

@@ -8,15 +8,35 @@ takes the file's place in one step of the file system.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _MODE = 0o666  # of a file that was not there, less the process's umask
+
+
+def open_regular(place: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read it, unless it is a pipe, a device or a directory.
+
+    Opening a pipe that nobody writes to would wait for ever. Raises OSError.
+    """
+    # without O_NONBLOCK, as on Windows, there are no such pipes
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    number = os.open(place, flags)
+    try:
+        is_regular = stat.S_ISREG(os.fstat(number).st_mode)
+        if not is_regular:
+            raise OSError(errno.EINVAL, "Not a regular file", os.fspath(place))  # noqa: TRY301 -- it is closed below
+        return os.fdopen(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
 
 
 def replace_file(place: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:

@@ -26,7 +26,7 @@ INSIDE = """
     0:0:0:0:0:ffff:127.0.0.1 0000:0000:0000:0000:0000:0000:0000:0001
     localhost LOCALHOST localhost. a.localhost a.b.localhost. printer.local
     metadata.google.internal
-    router intranet nas.home.arpa host.localdomain
+    router intranet nas.home.arpa host.localdomain shop.test
     192.0.0.8 192.0.0.192 192.0.0.255 192.88.99.1 192.88.99.2 168.63.129.16 0xa83f8110
     3fff::1
     5f00::1

@@ -166,6 +166,42 @@ def test_choices_are_read_from_each_configuration_file(command, files, tmp_path,
     assert codes(run) == ["misspelt-field"]
 
 
+@needs_toml
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[tool.mandelbot]\nselect = 5\n", "select: 5 is no list of codes"),
+        ("[tool.mandelbot]\nignore = true\n", "ignore: True is no list of codes"),
+        ("[tool.mandelbot]\nselect = [1]\n", "there is no finding 1"),
+        ("[tool.mandelbot]\nfail-on = nan\n", "fail-on: nan is not error, warning"),
+        ("[tool]\nmandelbot = 3\n# [tool.mandelbot]\n", "tool.mandelbot is no table"),
+        ("tool = 3\n# [tool.mandelbot]\n", "tool is no table"),
+        (
+            "[tool.mandelbot]\nselect = " + "[" * 5_000 + "]" * 5_000,
+            "it is nested too deeply",
+        ),
+        ("[tool.mandelbot]\nselect = \0\n", "pyproject.toml: "),
+    ],
+    ids=["number", "flag", "codes", "nan", "no table", "no tool", "deep", "NUL"],
+)
+def test_a_wrong_pyproject_is_a_usage_error(command, files, tmp_path, text, why):
+    """One line names the file and the key."""
+    (tmp_path / "pyproject.toml").write_text(text)
+    run = command.run(tmp_path, "check", *files[:2])
+    assert run.returncode == 2
+    (line,) = run.stderr.decode().splitlines()
+    assert "pyproject.toml: " in line
+    assert why in line
+
+
+def test_a_configuration_file_that_is_not_there(robots, tmp_path):
+    """It is never a URL, so nothing is said of one."""
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    run = robots("check", "robots.txt", "--config", "none.toml")
+    assert run.returncode == 2
+    assert run.stderr.endswith(b"none.toml: there is no such file (--config)\n")
+
+
 def test_comments_suppress_findings(robots, tmp_path):
     """In a line of its own of the whole file, at the end of a line of that line."""
     slips = "Disalow: /a{}\nDisalow: /b\n"

@@ -61,6 +61,7 @@ _NAMES_INSIDE = (
         ".home.arpa",
         ".intranet",
         ".private",
+        ".test",
     ),
     *(".corp", ".home", ".lan", ".svc", ".box"),
     # no top-level domains; of each its own DNS

@@ -223,6 +223,8 @@ class Trouble:
     answer: tuple[object, ...] = ()
     times: int = 0
     """Consecutive requests with this answer."""
+    last_counted: int = 1
+    """How many times the last of them counted."""
     times_apart: int = 0
     counted_at: float = 0.0
     """When `times_apart` last grew."""
@@ -245,14 +247,20 @@ class Trouble:
             self.uncounted = 0
             self.refetch_at = 0.0
         self.times += 1
+        self.last_counted = 1
         if not self.times_apart or now - self.counted_at >= BROKEN_OFF_APART:
             self.times_apart += 1
             self.counted_at = now
         self.has_answered |= has_answered
 
+    def count_more(self, times: int) -> None:
+        """Count the last answer so many times more, if any: it took as long as they."""
+        self.last_counted += max(0, times)
+        self.times += max(0, times)
+
     def uncount(self) -> None:
         """Do not count the last answer, as no site answers."""
-        self.times = max(1, self.times - 1)
+        self.times = max(1, self.times - self.last_counted)
         self.uncounted += 1
 
     def forget(self) -> bool:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mandelbot.cli.invocation import Result
 from mandelbot.cli.output import UnavailableError, is_url
@@ -42,6 +42,8 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
+        if not path.exists():
+            raise UnavailableError(f"{path}: there is no such file (--config)")
         chosen = _read(path, _SECTIONS.get(path.name, "mandelbot")) or {}
     codes = {}
     for key in _KEYS[:2]:
@@ -76,15 +78,12 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
         text = read_source(str(path)).decode()
         if path.name in _SHARED and f"[{section}]" not in text:
             return None
-        if path.suffix == ".toml":
-            found = (
-                import_module("tomllib").loads(text).get("tool", {}).get("mandelbot")
-            )
-        else:
-            found = _ini(text, path, section)
+        found = _toml(text) if path.suffix == ".toml" else _ini(text, path, section)
     except ModuleNotFoundError:  # Python 3.10
         need = "Python 3.11 is needed to read it; .mandelbot.cfg will do"
         raise UnavailableError(f"{path}: {need}") from None
+    except RecursionError:
+        raise UnavailableError(f"{path}: it is nested too deeply") from None
     except (ConfigError, ValueError) as error:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
     for key in found or ():
@@ -93,6 +92,18 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
                 f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}"
             )
     return found
+
+
+def _toml(text: str) -> dict[str, Any] | None:
+    """Return the table ``[tool.mandelbot]``; raise ValueError if it is no table."""
+    found: Any = import_module("tomllib").loads(text)
+    for name, key in (("tool", "tool"), ("tool.mandelbot", "mandelbot")):
+        found = found.get(key)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise ValueError(f"{name} is no table")  # noqa: TRY004 -- of the file
+    return cast("dict[str, Any]", found)
 
 
 def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
@@ -109,6 +120,8 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
 def _codes(given: Any, where: str) -> frozenset[str]:
     """Return the codes in a text or a list; a severity stands for all of its codes."""
     codes: set[str] = set()
+    if not isinstance(given, str | list):
+        raise UnavailableError(f"{where}: {shown(str(given))} is no list of codes")
     text = given if isinstance(given, str) else " ".join(map(str, given))
     for word in text.replace(",", " ").split():
         of_severity = {

@@ -606,8 +606,8 @@ _ROWS = (
         "star-in-agent",
         Severity.WARNING,
         "A User-agent begins with * and goes on.",
-        "The standard knows only a lone *: Google's robots obey no such group. Of the "
-        "parsers asked, Protego alone reads a name behind the star.",
+        "The standard knows only a * by itself: Google's robots obey no such group. Of "
+        "the other parsers compared, only Protego reads the name that follows.",
     ),
     FindingKind(
         "name-for-all",
