@@ -289,7 +289,7 @@ class Account:
     def expectations(self, reason: str, total: Tally | None = None) -> Found:
         """Return which expectations of the project a crawl that ends so does not meet.
 
-        A run that goes on, or was stopped by hand, is not judged; nor is a worker, nor
+        A run that goes on, or was stopped manually, is not judged; nor is a worker, nor
         the run of a job that leaves requests to the next.
         """
         expected = self._crawl.config.expect
@@ -346,7 +346,7 @@ class Account:
         denied_names = {name for _, name in denied}
         without = [
             (one, name)
-            for one, name in self._tallies(total)
+            for one, name in self._with_errors(total)
             if name and name not in denied_names and has_errors_alone(one)
         ]
         if without and total.pages:
@@ -355,7 +355,19 @@ class Account:
             yield f"{sites} brought no page, such as {name} ({errors_text(one)})."
 
     def _denied_sites(self, total: Tally) -> list[tuple[Tally, str]]:
-        return [its for its in self._tallies(total) if its[0].is_denied]
+        return [its for its in self._with_errors(total) if its[0].is_denied]
+
+    def _with_errors(self, total: Tally) -> list[tuple[Tally, str]]:
+        """Return the numbers of the sites that sent no pages alone, and their names.
+
+        Most sites of a crawl send nothing else: these cost a look each. The ones with
+        the most errors are first.
+        """
+        recorder = Recorder.found_in(self._crawler)
+        if recorder is None:
+            return [(total, "")]
+        others = [one for one in recorder.record if one.others]
+        return sorted(((one, shown(one.site)) for one in others), key=_errors_first)
 
     def _tallies(self, total: Tally) -> list[tuple[Tally, str]]:
         """Return the numbers of each site, and its name.
@@ -365,9 +377,7 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return [(total, "")]
-        return sorted(
-            ((one, shown(one.site)) for one in recorder.record), key=_errors_first
-        )
+        return [(one, shown(one.site)) for one in recorder.record]
 
     def _exits_with_1(self, reason: str, total: Tally) -> bool:
         if reason == "not finished":
@@ -383,7 +393,11 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return []
-        return sorted(shown(one.site) for one in recorder.record if one.is_forbidden)
+        return sorted(
+            shown(one.site)
+            for one in recorder.record
+            if not one.pages and one.is_forbidden
+        )
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))

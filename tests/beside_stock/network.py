@@ -110,7 +110,7 @@ class Network:
     proxies: dict[str, bool] = field(default_factory=dict)
     """By URL; True: it works."""
     asked: list[Asked] = field(default_factory=list)
-    _counts: Counter = field(default_factory=Counter)
+    counts: Counter = field(default_factory=Counter)
     _began: float = field(default_factory=TIME.elapsed)
 
     @property
@@ -158,12 +158,12 @@ class Handler:
         parts = urlsplit(request.url)
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         key = (request.method, parts.scheme, parts.netloc, path)
-        network._counts[key] += 1
+        network.counts[key] += 1
         headers = request.headers.to_unicode_dict()
         asked = Asked(
             method=request.method,
             path=path,
-            n=network._counts[key],
+            n=network.counts[key],
             t=network.t,
             headers={name.lower(): value for name, value in headers.items()},
             body=request.body,
