@@ -19,7 +19,8 @@ that is refused, a name that does not resolve.) The rules:
    that pages spent since the last good answer are given back, up to six of a page, but
    not those of the page that failed first: it may be why, and dies alone. If no page
    can be checked, as none was well yet, a request has to fail that was sent after the
-   first failure was known.
+   first failure was known. Where outages began with different pages, the site flaps,
+   and the page that failed first is forgiven once.
 6. What fails while the site is paused goes back to the queue, uncounted.
 7. *Connections*: a connection that is lost beside others may be one above the number
    that the site accepts. Then the page goes back uncounted, and the site gets fewer
@@ -43,6 +44,7 @@ MOST_FAILED_PAGES = 1_000
 """Of a site; those that failed first are forgotten."""
 MOST_FORGIVEN = 6
 """Failures of a page in a row, the tries of which are given back."""
+_FORGIVEN_AS_FIRST = 1  # the same of the page that failed first, at a site that flaps
 _FORGOTTEN_AFTER = 600.0  # seconds without a failure
 _IN_DOUBT = 2  # pages, before the first check
 _MOST_IN_DOUBT = 64
@@ -81,9 +83,11 @@ class Failures:
 
     __slots__ = (
         "_are_of_site",
+        "_began_with",
         "_checks",
         "_doubted_since",
         "_failed_at",
+        "_flaps",
         "_good",
         "_good_at",
         "_needed",
@@ -108,6 +112,8 @@ class Failures:
         self._doubted_since = 0  # when the first doubt came, in ticks
         self._checks = 0  # that failed, since the last good answer
         self._are_of_site = False  # the doubts are settled: it is out
+        self._began_with = b""  # the page that failed first in the first outage
+        self._flaps = False  # another outage began with another page
 
     def __len__(self) -> int:
         return len(self.pages)
@@ -185,8 +191,13 @@ class Failures:
     def site_is_out(self) -> None:
         """Give the tries back that pages spent in doubt: it was not their fault."""
         self._are_of_site = True
-        for place, page in enumerate(self.doubted.values()):
-            page.is_forgiven = place > 0 and page.times <= MOST_FORGIVEN
+        first = next(iter(self.doubted), b"")
+        self._note_begin(first)
+        for fingerprint, page in self.doubted.items():
+            most = MOST_FORGIVEN
+            if fingerprint == first:
+                most = _FORGIVEN_AS_FIRST if self._flaps else 0
+            page.is_forgiven = page.times <= most
             if page.is_forgiven:
                 page.owed = page.spent
             page.spent = 0
@@ -204,6 +215,13 @@ class Failures:
         """Forget how often this page failed: it is tried no more."""
         self.pages.pop(fingerprint, None)
         self.doubted.pop(fingerprint, None)
+
+    def _note_begin(self, first: bytes) -> None:
+        """Note the page that failed first in an outage; empty: none is known."""
+        if not self._began_with:
+            self._began_with = first
+        elif first and first != self._began_with:
+            self._flaps = True
 
     def _add(self, fingerprint: bytes, tick: int) -> FailedPage:
         page = FailedPage(tick)

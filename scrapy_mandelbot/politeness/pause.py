@@ -325,6 +325,8 @@ class Pause:
                 is_short = not self.backoff.is_recalled
                 is_conclusive = self.backoff.is_conclusive(rates)
                 rates.resume(now, is_conclusive=is_conclusive, is_short=is_short)
+                if not self._is_stated and now < self._own_until:
+                    rates.go_on(now)  # it was out for a moment
             self.backoff.end(now, rates)
             if rates is None:
                 self._take(Fact.RECOVERED)
@@ -461,9 +463,23 @@ class Pause:
         Such probes lengthen no pause.
         """
         self.until = self._own_until
-        if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
+        if self._may_be_brief(refusal):
+            sooner = self.policy.until(refusal, is_brief=True)
+            self.until = min(self.until, sooner)
+        elif (
+            self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE
+        ):
             sooner = self.policy.until(refusal, is_outage=True)
             self.until = min(self.until, sooner)
+
+    def _may_be_brief(self, refusal: Refusal) -> bool:
+        """Return whether the site, which stated nothing, may be well in a moment.
+
+        Of a pause that begins.
+        """
+        if refusal.is_stated or not self.is_passable or self.backoff.is_recalled:
+            return False
+        return self.rate_control is None or not self.rate_control.counts
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
@@ -472,7 +488,7 @@ class Pause:
             self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
         self._is_stated = self._is_stated or refusal.is_stated
-        if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+        if refusal.now < self._own_until and refusal.is_outage:
             self._probe_sooner(refusal)  # this one was additional
             return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self._tries:

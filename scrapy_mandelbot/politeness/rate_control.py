@@ -294,6 +294,14 @@ class RateControl:
         self._run.came.append(now)
         self.next_at = now + 1.0 / self.rate
 
+    def go_on(self, now: float) -> None:
+        """Begin at the rate that was borne before: the outage was no matter of it."""
+        if self.counts:
+            return
+        self.rate = max(self.rate, self._best)
+        self._run.peak = self.rate
+        self.next_at = now + 1.0 / self.rate
+
     def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
         """Decide what the refusals are a matter of, now that the run is read."""
         reading = self._estimator.reading()

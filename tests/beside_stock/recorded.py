@@ -24,6 +24,7 @@ FILE = FOLDER / "stock.json"
 CELLS_ARE_IN = (
     "cell.py",
     "faults.py",
+    "half_healthy.py",
     "network.py",
     "plugins.py",
     "reported.py",

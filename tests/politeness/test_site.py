@@ -10,7 +10,7 @@ import pytest
 from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot import RobotsTxt
 
-from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES
+from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
@@ -28,7 +28,7 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
     refused_least,
 )
-from scrapy_mandelbot.politeness.rate_control import Mode
+from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:
@@ -624,6 +624,60 @@ def test_an_outage_that_nobody_stated_is_given_up_sooner(is_stated, tries, secon
     fail(site, "/", 2, is_check=True, is_stated=is_stated)
     assert not site.is_plain
     assert probe_in_vain(site, 2, is_stated=is_stated) == (2 + seconds, tries)
+
+
+def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began():
+    """A proxy says 502 for a moment, while its server is restarted."""
+    site = Site("https://example.com", PausePolicy())
+    well(site, "/", 0)
+    for path in ("/one", "/two"):
+        fail(site, path, 1)
+    fail(site, "/", 2, is_check=True)
+    assert site.due(2) == 2.25
+    probe = flight_to(site, "/")
+    site.handed_out(probe, 2.25, as_scout=False)
+    refusal = Refusal(2.3, "502", is_outage=True, is_stated=False)
+    site.failed(probe, b"/", refusal, is_check=True)
+    site.ended(probe, 2.3)
+    assert site.due(2.3) == 3
+    assert site.pause.failed_probes == 0  # it lengthens no pause
+
+
+def test_a_503_is_not_probed_before_the_first_pause_is_over():
+    site = Site("https://example.com", PausePolicy())
+    well(site, "/", 0)
+    refuse(site, 2)
+    assert site.due(2) == 3
+
+
+def test_a_site_that_was_out_for_a_moment_gets_as_much_as_before():
+    rates = RateControl(number / 20 for number in range(20))
+    rates.refused(1.0, 1.0)
+    rates.resume(1.3, is_conclusive=True)
+    assert rates.rate == 4
+    rates.go_on(1.3)
+    assert rates.rate == pytest.approx(20, rel=0.1)
+
+
+def begin_outage(failures, *pages):
+    for page in pages:
+        failures.failed(page, 1, 2, 0.0)
+        failures.pages[page].spent += 1
+    failures.site_is_out()
+
+
+def test_the_page_that_failed_first_is_forgiven_once_if_others_began_outages():
+    """A page that alone takes its site down began all of its outages."""
+    failures = Failures()
+    begin_outage(failures, b"first", b"beside")
+    assert failures.take_owed(b"first") == 0
+    assert failures.take_owed(b"beside") == 1
+    failures.answered(b"well", 3)
+    begin_outage(failures, b"another", b"first")
+    assert failures.take_owed(b"another") == 1
+    failures.answered(b"well", 3)
+    begin_outage(failures, b"another")
+    assert failures.take_owed(b"another") == 0
 
 
 def test_an_outage_in_which_a_probe_is_told_to_come_back_is_waited_for(site):
