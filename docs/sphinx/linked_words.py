@@ -40,7 +40,9 @@ ROWS = {
     "meta": re.compile(r"[a-z_]+"),
 }
 SETTINGS = set(setting_defaults())
-OLD = {one.metadata["setting"].name for one in fields(Config)} - SETTINGS
+OLD = {
+    one.metadata["setting"].name for one in fields(Config) if one.metadata
+} - SETTINGS
 OTHERS = {
     "ROBOTSTXT_PARSER",
     "MANDELBOT_CORPUS",
