@@ -92,6 +92,8 @@ class JobWorker(RunningJob):
         self._has_ended = False
         self._is_closed = False
         self._is_forsaken = False  # whether Redis has its job no longer
+        self._leave_and_join: Callable[[], JoinReply] | None = None
+        """What it has to do before it says more: it is made until it succeeds."""
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None  # seconds until a site without owner is due
@@ -243,6 +245,9 @@ class JobWorker(RunningJob):
         """Report work and claim more; the reply goes to :meth:`_answered`."""
         if self._is_asking or self._is_closed:
             return None
+        if self._leave_and_join is not None:  # Redis failed meanwhile
+            self._start_joining(self._leave_and_join)
+            return None
         try:
             if self.feeds is not None:  # items of those pages that are to be settled
                 self.feeds.flush()
@@ -364,7 +369,6 @@ class JobWorker(RunningJob):
         if not lost.is_whole:
             self._forgotten(_PART)
         self.storage.lose()
-        self._is_asking = True
         worker = job.worker
         token = job.token
 
@@ -372,6 +376,11 @@ class JobWorker(RunningJob):
             self.server.leave(worker, token, [*lost.left, *held])
             return self.server.join()
 
+        self._leave_and_join = leave_and_join
+        self._start_joining(leave_and_join)
+
+    def _start_joining(self, leave_and_join: Callable[[], JoinReply]) -> None:
+        self._is_asking = True
         self.link.call(leave_and_join, self._joined_again)
 
     def _forgotten(self, reason: str) -> None:
@@ -387,6 +396,7 @@ class JobWorker(RunningJob):
     def _joined_again(self, joined: JoinReply) -> None:
         if not self._receive(joined):
             return
+        self._leave_and_join = None
         if joined.born != self.job.born:
             self._forsake()
             leave = partial(self.server.leave, joined.worker, joined.token)
