@@ -161,7 +161,7 @@ class LastHook(SpiderHooks):
 
 @ensureDeferred
 async def test_a_crawl_without_requests_has_an_end_too():
-    """Its line is not logged, as nothing has happened."""
+    """Its line says that nothing was requested."""
     received = []
 
     class Spider(LinksSpider):
@@ -169,8 +169,8 @@ async def test_a_crawl_without_requests_has_an_end_too():
             received.append(verdict)
 
     result = await crawl(Spider, start_urls=[])
-    assert received[0].startswith("OK: Finished after ")
-    assert result.logged("OK: ") == []
+    assert received[0].startswith("FAILED: Finished after ")
+    assert len(result.logged("FAILED: ")) == 1
 
 
 def plain(self, site, urls):

@@ -83,7 +83,7 @@ CASES = [
         f"{STAR}Disallow: https://other.example/a\n",
         NONE,
     ),
-    ("star-in-agent", "lone", "User-agent: *bot\nDisallow: /a\n", NONE),
+    ("star-in-agent", "a * by itself", "User-agent: *bot\nDisallow: /a\n", NONE),
     (
         "several-directives",
         "matches nothing",
