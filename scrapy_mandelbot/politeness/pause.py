@@ -326,7 +326,7 @@ class Pause:
                 is_conclusive = self.backoff.is_conclusive(rates)
                 rates.resume(now, is_conclusive=is_conclusive, is_short=is_short)
                 if not self._is_stated and now < self._own_until:
-                    rates.go_on(now)  # it was out for a moment
+                    rates.resume_at_once(now)  # it was out for a moment
             self.backoff.end(now, rates)
             if rates is None:
                 self._take(Fact.RECOVERED)

@@ -294,7 +294,7 @@ class RateControl:
         self._run.came.append(now)
         self.next_at = now + 1.0 / self.rate
 
-    def go_on(self, now: float) -> None:
+    def resume_at_once(self, now: float) -> None:
         """Begin at the rate that was borne before: the outage was no matter of it."""
         if self.counts:
             return

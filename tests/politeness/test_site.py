@@ -655,7 +655,7 @@ def test_a_site_that_was_out_for_a_moment_gets_as_much_as_before():
     rates.refused(1.0, 1.0)
     rates.resume(1.3, is_conclusive=True)
     assert rates.rate == 4
-    rates.go_on(1.3)
+    rates.resume_at_once(1.3)
     assert rates.rate == pytest.approx(20, rel=0.1)
 
 
