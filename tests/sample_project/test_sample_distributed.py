@@ -16,8 +16,8 @@ PROJECT = Path(__file__).parents[2] / "sample_project"
 @NEEDS_REDIS
 @pytest.mark.slow
 def test_three_workers_crawl_each_page_once(tmp_path):
-    """And ask for each robots.txt once, with one probe a pause, at the pace of the slow
-    site.
+    """And ask for each robots.txt once each at most, with one probe a pause, at the
+    pace of the slow site.
     """
     project = tmp_path / "sample_project"
     shutil.copytree(PROJECT, project, ignore=shutil.ignore_patterns("*.log", ".scrapy"))
