@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SAYS_RULES = frozenset({HTTPStatus.OK, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+"""Statuses of a file that is a copy. Stock Scrapy caches redirects, too: these say
+where the rules are, not that there are none.
+"""
+
 
 class HttpCache:
     """Keeps files of sites in the cache of ``HTTPCACHE_ENABLED``, as stock Scrapy."""
@@ -55,7 +60,7 @@ class HttpCache:
         except Exception:
             logger.warning("Could not read %s in the HTTP cache", url, exc_info=True)
             return None
-        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if response.status not in _SAYS_RULES:
             return None
         fetched_at = max(_date(response), now - fresh_for)
         body = response.body[:most_bytes]

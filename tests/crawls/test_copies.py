@@ -459,6 +459,21 @@ async def test_a_robots_txt_in_the_http_cache_is_a_copy(webs, tmp_path):
 
 
 @ensureDeferred
+async def test_a_cached_redirect_of_robots_txt_is_no_copy(webs, tmp_path):
+    """Stock Scrapy caches it; the rules are where it leads."""
+    web = site(webs)
+    web.pages["/robots.txt"] = Answer(b"", 301, headers={"Location": "/rules.txt"})
+    web.pages["/rules.txt"] = Answer(RULES)
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "httpcache")}
+    stock = {**cache, "MANDELBOT_ENABLED": False, "ROBOTSTXT_OBEY": True}
+    await crawl(LinksSpider, stock, start_urls=[web.url + "/"])
+    before = web.asked("/robots.txt")
+    ours = await crawl(LinksSpider, cache, start_urls=[web.url + "/"])
+    assert web.asked("/robots.txt") == before + 1
+    assert len(ours.items) == 3
+
+
+@ensureDeferred
 async def test_an_old_robots_txt_in_the_http_cache_is_asked_for_again(webs, tmp_path):
     """No policy of a cache makes it serve for longer than 48 hours."""
     web = site(webs)
