@@ -129,12 +129,12 @@ class HostNames:
         if said is not None:
             is_denied = said in _DOES_NOT_EXIST
         elif self._family is not None:
-            is_denied = await self._ask(host)
+            is_denied = await self._resolve(host)
         else:
             is_denied = False
         return is_denied and has_route()
 
-    async def _ask(self, host: str) -> bool:
+    async def _resolve(self, host: str) -> bool:
         question: Deferred[bool | None] = Deferred()
         self._waiting.append((host, question))
         too_late = self._clock.call_later(
