@@ -46,7 +46,7 @@ FIRST = {
     "noindex": "settings",
     "GPTBot": "recipes/training",
     "Prometheus": "status",
-    "captcha": "says_no",
+    "captcha": "pauses",
 }
 FOUND = """
 if (!document.querySelector('.search-summary')?.textContent) return null;
