@@ -3,7 +3,7 @@
 Starts a web on loopback, a Redis, and three processes for each of three projects. A
 process runs all spiders of its project: the first with a long lease, the second with a
 short one, the third with a short one and slow callbacks, which let the others wait.
-Each spider is a job of its own and crawls all pages. Printed are the pages that no
+Each spider is a separate job and crawls all pages. Printed are the pages that no
 callback of a spider ended for, callbacks that ended twice, how many pages came from
 each kind of worker, leases that were lost, how the workers ended, what a page cost
 Redis, and what the jobs leave there. Exits with 1 if a page is lost, a worker did not
