@@ -457,6 +457,10 @@ JOB_JOINED = Event(
     " other workers: %(others)s"
 )
 JOB_AT_RISK = _warning("The Redis of this job: %(reason)s")
+JOB_SETTINGS_DIFFER = _warning(
+    "Other workers of this job have other values of %(settings)s: what is sent to a"
+    " site depends on the worker that it gets",
+)
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(
