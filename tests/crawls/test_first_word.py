@@ -284,5 +284,7 @@ async def test_the_metrics_have_the_rules_of_the_word_and_the_errors(webs, tmp_p
     held = re.findall(r'mandelbot_run_reasons\{reason="([a-z ]+)".*\} 1.0', text)
     assert set(held) == {"no page", "denied"}
     assert 'mandelbot_run_reasons{reason="lost",spider="links"} 0.0' in text
+    ended = re.findall(r'mandelbot_run_finish_reason\{reason="(\w+)".*\} 1.0', text)
+    assert ended == ["finished"]
     errors = r'mandelbot_errors_total\{http_response_status_code="403".*\} 1.0'
     assert re.search(errors, text)
