@@ -325,7 +325,7 @@ FORBIDDEN = Event(
 )
 FORBIDDEN_ALL = Event(
     "Every page of %(site)s is forbidden (%(file)s: %(verdict)s); see"
-    " docs/recipes/why.rst",
+    " docs/went_wrong.rst",
 )
 FORBIDDEN_UNEXPLAINED = Event(
     "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
