@@ -453,7 +453,7 @@ def not_sent(crawl: Crawl, flight: Flight[Site]) -> SitePausedError:
     section = site.faults.of(flight.request) if end is End.SECTION else None
     if section is not None:
         what += section.path
-        pause = section.pause or pause
+        pause = section.pause
     how = "is given up"
     if end in {End.WAITED, End.LEFT}:
         how = "is paused for too long"

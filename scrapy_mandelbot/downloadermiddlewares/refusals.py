@@ -65,9 +65,9 @@ class Refusals:
         throttle = self._crawl.throttle
         site = flight.site
         section = site.faults.of(request)
-        is_probe = (
-            section is not None and section.robots and section.is_probed_by(flight)
-        )
+        is_probe = False
+        if section is not None and section.refuses_robots:
+            is_probe = section.pause.probe is flight
         why = f"{response.status} for {request}, {meaning.said or 'no good page since'}"
         is_marked = meaning.kind is Kind.TERMS
         if is_marked and not is_probe:

@@ -19,6 +19,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.budget import Spent
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_row, pack
 
@@ -71,20 +72,41 @@ def read_handover(state: bytes, server_time: float = 0.0) -> SiteHandover:
 
 
 def _pauses_line(pauses: tuple[LeftPause, ...], server_time: float) -> bytes:
-    moved = [one._replace(until=one.until + server_time) for one in pauses]
-    return json.dumps(moved).encode() if moved else b""
+    if not pauses:
+        return b""
+    rows = []
+    for one in pauses:
+        row = [one.until + server_time, one.reason, one.failed_probes, one.section]
+        if one.refuses_robots:  # few do
+            row.append(True)
+        rows.append(row)
+    return json.dumps(rows).encode()
 
 
 def _read_pauses(line: bytes, server_time: float) -> tuple[LeftPause, ...]:
     try:
-        return tuple(
-            LeftPause(
-                float(until) - server_time, str(reason), int(failed), "".join(section)
-            )
-            for until, reason, failed, *section in json.loads(line or b"[]")
-        )
+        rows = json.loads(line or b"[]")
+        return tuple(_read_pause(*row, server_time=server_time) for row in rows)
     except (ValueError, TypeError, OverflowError):
         return ()
+
+
+def _read_pause(  # noqa: PLR0913 -- the fields of a row
+    until: Any,
+    reason: Any,
+    failed_probes: Any,
+    section: Any = "",
+    refuses_robots: Any = False,  # noqa: FBT002
+    *,
+    server_time: float,
+) -> LeftPause:
+    return LeftPause(
+        float(until) - server_time,
+        str(reason),
+        int(failed_probes),
+        str(section),
+        refuses_robots is True,
+    )
 
 
 def _budget_line(budget: StoredBudget | None) -> bytes:
@@ -158,7 +180,7 @@ def rest_of(site: Site, now: float, least: float) -> str:
     if site.is_plain and not least:
         return "0"
     rest = max(least, site.pacer.due_after(now) - now, site.pause_due(now) - now, 0.0)
-    if site.takes_no_more():
+    if site.decide(now).wait in OUTLASTS_RUN:
         return ENDLESS
     if not isfinite(rest):  # probed just now
         rest = least

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN, Wait
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -54,10 +55,11 @@ class ManualControl:
             site for one in queues for site, at in one.delayed() if at > now
         )
         for site, section, count in self._throttle.in_flight.sub_queues():
-            if site.takes_no_more(section):
+            wait = site.decide(now, section=section).wait
+            if wait in OUTLASTS_RUN:
                 shut += count
                 given_up += count
-            elif site.is_shut(now) or site.faults.due(section, now) > now:
+            elif wait is Wait.PAUSE or site.is_shut(now):
                 shut += count
             else:
                 pages = min(count, delayed[site])
@@ -77,17 +79,22 @@ class ManualControl:
 
     def waiting(self) -> set[Site]:
         """Return the sites of queued requests that may be sent in this run."""
-        parts = self._throttle.in_flight.sub_queues()
-        return {site for site, section, _ in parts if not site.takes_no_more(section)}
+        return {site for site, _ in self._waiting_parts(self._now())}
+
+    def _waiting_parts(self, now: float) -> Iterator[tuple[Site, str]]:
+        """Yield the sites and sections of queued requests for which the run goes on."""
+        for site, section, _ in self._throttle.in_flight.sub_queues():
+            if site.decide(now, section=section).wait not in OUTLASTS_RUN:
+                yield site, section
 
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
         queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
-        for site, section, _ in self._throttle.in_flight.sub_queues():
-            if not site.takes_no_more(section):
-                times.append(max(site.due(now), site.faults.due(section, now)))
+        times.extend(
+            site.due(now, section) for site, section in self._waiting_parts(now)
+        )
         return max(0.0, min(times, default=inf) - now)
 
     def closed_sites(self) -> dict[str, str]:

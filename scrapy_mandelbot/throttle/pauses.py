@@ -397,7 +397,7 @@ class Pauses:
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
-        if section is None or section.pause is None:
+        if section is None:
             return
         pause = section.pause
         is_over = pause.is_given_up or pause.makes_final_attempts
@@ -405,7 +405,7 @@ class Pauses:
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif is_over and section.robots:
+        elif is_over and section.refuses_robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP

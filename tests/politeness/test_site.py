@@ -59,6 +59,12 @@ def serve(site: Site, pages: int = 40) -> None:
         site.ended(flight, number)
 
 
+def has_given_up(site: Site, fingerprint: bytes, path: str = "/") -> bool:
+    flight = flight_to(site, path)
+    flight.fingerprint = fingerprint
+    return site.has_given_up(flight)
+
+
 def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
     assert site.due(now) <= now
     flight = flight_to(site, path)
@@ -332,14 +338,14 @@ def test_a_section_alone_is_set_aside(site):
     assert site.faults.of(Page(site.name + "/other")) is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.faults.due("/shelf/", 111) == 111, (
+    assert site.due(111, "/shelf/") == 111, (
         "it is asked at once whether it is the section"
     )
-    assert site.faults.due("/unheard/", 111) == 111
+    assert site.due(111, "/unheard/") == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.pause.probe is probe
-    assert site.faults.due("/shelf/", 112) == inf
+    assert site.due(112, "/shelf/") == inf
     assert list(site.awaited) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
     assert site.answered(probe, 113, b"9") is PauseEffect.SECTION
@@ -352,19 +358,17 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
     set_shelf_aside(site)
     told = []
     for _ in range(2):
-        at = site.faults.due("/shelf/", 112)
+        at = site.due(112, "/shelf/")
         probe = hand_out(site, at, path="/shelf/9")
         told.append(site.refused(probe, b"9", Refusal(at, "503")))
         site.ended(probe, at)
         assert site.due(at) == at
     assert told == [PauseEffect.SECTION] * 2
     assert site.faults.aside["/shelf/"].pause.final_attempts == 50
-    at = site.faults.due("/shelf/", 112)
-    refused = flight_to(site, "/shelf/9")
-    unsent = flight_to(site, "/shelf/10")
-    assert site.is_given_up_for(refused, b"9")
-    assert not site.is_given_up_for(unsent, b"10")
-    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
+    at = site.due(112, "/shelf/")
+    assert has_given_up(site, b"9", "/shelf/9")
+    assert not has_given_up(site, b"10", "/shelf/10")
+    assert not has_given_up(site, b"other", "/other")
 
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
@@ -485,14 +489,14 @@ def test_each_request_gets_one_final_attempt(site):
         site.refused(probe, b"two", Refusal(at, "503"))
         site.ended(probe, at)
     assert not site.pause.is_given_up
-    assert site.is_given_up_for(flight_to(site), b"two")
+    assert has_given_up(site, b"two")
     for page in (b"one", b"never sent"):
-        assert not site.is_given_up_for(flight_to(site), page)
+        assert not has_given_up(site, page)
         at = site.due(at)
         last = hand_out(site, at)
         site.refused(last, page, Refusal(at, "503"))
         site.ended(last, at)
-        assert site.is_given_up_for(flight_to(site), page)
+        assert has_given_up(site, page)
     assert not site.pause.is_given_up
 
 
@@ -733,7 +737,7 @@ def test_it_is_written_down_as_plain_data(site):
     assert not list(site.left())
     refuse(site, 100)
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
-    assert left == (101, "503", 0, "")
+    assert left == LeftPause(101, "503", 0)
     again = Site(site.name, LAW)
     again.restore(100.5, left)
     assert again.due(100.5) == 101
@@ -763,16 +767,16 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = Site("https://example.com", PausePolicy())
     site.restore(100, LeftPause(130, "503", 2, "/shop/"))
-    assert next(site.left()) == (130, "503", 2, "/shop/")
+    assert next(site.left()) == LeftPause(130, "503", 2, "/shop/")
     assert site.due(100) == 100
-    assert site.faults.due("/shop/", 100) == 130
+    assert site.due(100, "/shop/") == 130
     page = flight_to(site, "/shop/1")
     assert site.faults.of(page.request).is_reported
     site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
-    later = site.faults.due("/shop/", 131)
+    later = site.due(131, "/shop/")
     site.handed_out(probe, later, as_scout=False)
     assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION
     assert not list(site.left())
@@ -825,7 +829,7 @@ def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_wel
         assert site.refused(probe, b"1", Refusal(131, "503")) is None
     site.ended(probe, 131)
     assert not site.awaited
-    assert site.faults.is_over("/shop/")
+    assert site.decide(131, section="/shop/") is NEVER
 
 
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
@@ -835,7 +839,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     for section in "", "/a/":
         site.restore(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
-    assert site.due(100) == site.faults.due("/a/", 100) == 100
+    assert site.due(100) == site.due(100, "/a/") == 100
     site.handed_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
@@ -847,7 +851,7 @@ def test_sections_that_were_left_are_bounded(site):
     for number in range(MOST_SECTIONS + 1):
         site.restore(100, LeftPause(1e300, "503", 0, f"/{number}/"))
     assert len(site.faults.aside) == MOST_SECTIONS
-    assert site.faults.due("/0/", 100) < 100 + 1e6
+    assert site.due(100, "/0/") < 100 + 1e6
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):
