@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mandelbot import pages
 from mandelbot.formatting import counted, number
 
-from scrapy_mandelbot.fields import page_table
+from scrapy_mandelbot.fields import details, page_table, tiles
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.time_text import duration, without_zone
 
@@ -36,16 +36,6 @@ _TROUBLES = {
 
 RESULTS = {"OK": "good", "INCOMPLETE": "warning", "FAILED": "error"}
 """The kind of each result, which gives it its colour."""
-TILES = (
-    ("Sites", "sites", "", ""),
-    ("Pages", "pages", "", ""),
-    ("Lost", "lost", "error", "lost"),
-    ("Forbidden", "forbidden", "note", "forbidden"),
-    ("Refused", "refused", "warning", "refused"),
-    ("Pauses", "pauses", "warning", "pauses"),
-    ("No answer", "failures", "warning", "failures"),
-)
-"""Heading, field of the sums, kind if it is not 0, and which sites to show then."""
 
 
 def changes(compared: dict[str, Any]) -> str:
@@ -185,26 +175,6 @@ _SITES_AT_FIRST = 20  # without scripts
 _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
-_DETAILED = (
-    "answers",
-    "concurrency",
-    "gaps",
-    "in_flight",
-    "others",
-    "pace",
-    "pause_list",
-    "refusals",
-    "retry_after",
-    "robots_answers",
-    "rules",
-    "sitemaps",
-    "statuses",
-    "tags",
-    "timeline",
-    "turns",
-    "turn_waits",
-    "usage",
-)
 _FIRST = (("site", "Site"), ("state", "End"))
 """The first columns: fields of the JSON, and headings."""
 
@@ -264,12 +234,13 @@ def page_of(report: dict[str, Any]) -> str:
 
 def _tiles(total: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
     """Yield heading, number, kind, and the choice of sites that it leads to."""
-    for heading, field, kind, choice in TILES:
-        count = total[field]
-        if count:
-            yield heading, count, kind, choice
+    for about, tile in tiles(SiteRecord.FIELDS):
+        name = about.json or about.name
+        count = total[name]
+        if count and tile.kind:
+            yield tile.heading, count, tile.kind, name
         else:
-            yield heading, count, "", ""
+            yield tile.heading, count, "", ""
 
 
 def _changed(compared: dict[str, Any] | None) -> list[tuple[str, ...]]:
@@ -312,17 +283,18 @@ def _cell(value: Any, column: Column) -> Any:
 
 
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
+    names = details(SiteRecord.FIELDS)
     room = _DETAILS
-    details = {}
+    shown_of = {}
     for place, site in enumerate(sites):
-        shown = {name: site[name] for name in _DETAILED if site.get(name) is not None}
+        shown = {name: site[name] for name in names if site.get(name) is not None}
         if "timeline" in shown:
             shown["timeline"] = _packed(shown["timeline"])
         room -= len(json.dumps(shown))
         if room < 0:
             break
-        details[str(place)] = shown
-    return details
+        shown_of[str(place)] = shown
+    return shown_of
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:
