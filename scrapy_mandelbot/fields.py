@@ -138,7 +138,9 @@ class Field:
         value = getattr(record, self.name)
         if not self.is_method:
             return value
-        return value(now) if self.takes_time else value()
+        if self.takes_time:
+            return value(now)
+        return value()
 
 
 def field(initial: Value, unit: str = "", fold: Fold = Fold.NONE, **more: Any) -> Value:

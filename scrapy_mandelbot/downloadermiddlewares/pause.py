@@ -585,8 +585,9 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     length = windows * wait
     if length <= _SLOW or not site.note_once("slow quota"):
         return
+    event = events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT
     crawl.events.emit(
-        events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
+        event,
         where=site.name,
         rate=f"{counted(quota.most, 'page')} in {duration(wait)}",
         waiting=waiting,

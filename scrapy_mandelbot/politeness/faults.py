@@ -13,7 +13,7 @@ refusal, were answered well. The first refusal of a page is always the site's bu
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
@@ -114,7 +114,8 @@ class Section:
         due = self.pause.due(now)
         if due <= now:
             return GO
-        return Decision(Wait.ROBOTS if self.refuses_robots else Wait.PAUSE, due)
+        wait = Wait.ROBOTS if self.refuses_robots else Wait.PAUSE
+        return Decision(wait, due)
 
 
 class RefusedUrl:
@@ -261,13 +262,7 @@ class Faults:
             for section in self._sections.values()
             if not section.is_aside and self._refuses_alone(section, share)
         ]
-        return [
-            one
-            for one in found
-            if not any(
-                one is not other and one.path.startswith(other.path) for other in found
-            )
-        ]
+        return [one for one in found if not _is_within_another(one, found)]
 
     def put_aside(self, section: Section, refusal: Refusal) -> None:
         """Set a section aside, with those within it.
@@ -388,6 +383,12 @@ class Faults:
                 del self._sections[section.path]
                 return True
         return False
+
+
+def _is_within_another(section: Section, others: Iterable[Section]) -> bool:
+    return any(
+        section is not other and section.path.startswith(other.path) for other in others
+    )
 
 
 Faults.NONE = Faults(PausePolicy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,11 +77,14 @@ def job_report(
     ended = job.now if is_running else max(one.ended for one in workers)
     result = judge(_counts(record, total, left, is_running=is_running)).result
     verdict = _verdict(total, ended - record.began, left, job)
+    reason = "stopped" if left else "finished"
+    if is_running:
+        reason = "not finished"
     header = ReportHeader(
         spider=workers[-1].spider,
         agent=workers[-1].agent,
         ended=ended,
-        reason="not finished" if is_running else "stopped" if left else "finished",
+        reason=reason,
         waiting=job.waiting,
         left=left,
         is_finished=not is_running,
@@ -90,7 +94,7 @@ def job_report(
     rows = [_worker_data(one) for one in workers]
     data = {**report_of(record, header), "workers": rows}
     table = summary(record, ended, most_sites)
-    lost = [line for one in workers for line in one.lost]
+    lost = list(chain.from_iterable(one.lost for one in workers))
     text = f"{result}: {verdict}\n\n{table}\n\n{_workers_table(rows)}\n"
     return JobReport(data, text, lost, remarks)
 

@@ -315,11 +315,9 @@ class SiteRecord(Tally):
     @computed("s", json="paused_for", after="resumed", page=[Column("Paused, s", 70)])
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, open ones included."""
-        return self.in_pauses + sum(
-            one.seconds(now)
-            for one in self.pauses
-            if one.ended is None and is_pause(one.kind)
-        )
+        lasting = [one for one in self.pauses if one.ended is None]
+        seconds = [one.seconds(now) for one in lasting if is_pause(one.kind)]
+        return self.in_pauses + sum(seconds)
 
     # What is put together for the report.
 
@@ -327,7 +325,9 @@ class SiteRecord(Tally):
     def end(self) -> str | None:
         """Return its state if it is not well; None: well, or several sites."""
         state = self.state()
-        return state if self.site and state != "well" else None
+        if self.site and state != "well":
+            return state
+        return None
 
     @computed(column=Column("OTHER", 45))
     def errors_text(self) -> str | None:
@@ -336,7 +336,8 @@ class SiteRecord(Tally):
         if not errors:
             return None
         (status, count), *others = errors.items()
-        return f"{count:,} of {status}" + (" …" if others else "")
+        commonest = f"{count:,} of {status}"
+        return f"{commonest} …" if others else commonest
 
     @computed(column=Column("PAUSED FOR", 70))
     def paused_text(self, now: float) -> str | None:
@@ -595,7 +596,8 @@ class SiteRecord(Tally):
         is_refused = status in PAUSE_STATUSES
         if at_once and (first_byte is not None or is_refused):
             self.by_load = self.by_load or LoadRecord()
-            self.by_load.add(at_once, None if is_refused else first_byte)
+            seconds = None if is_refused else first_byte
+            self.by_load.add(at_once, seconds)
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers

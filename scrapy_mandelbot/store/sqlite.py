@@ -275,7 +275,9 @@ class SqliteStore(Store):
             if row is not None:
                 due, taken_by, wanted_by = row
                 is_wanted = wanted_by not in {None, self._token}
-                left = stored.seconds_until(due, now, gives_way if is_wanted else 0.0)
+                if not is_wanted:
+                    gives_way = 0.0
+                left = stored.seconds_until(due, now, gives_way)
                 if not is_wanted and taken_by == self._token:
                     left = 0.0
                 if 0.0 < left <= longest_wait:
@@ -454,9 +456,10 @@ class SqliteStore(Store):
         if self._is_complained_of:
             return
         self._is_complained_of = True
+        end = " until their file can be used again" if is_passing else ""
         logger.warning(
             "What is known of sites is kept in the memory of this run only%s: %s: %s",
-            " until their file can be used again" if is_passing else "",
+            end,
             self._path,
             error,
         )

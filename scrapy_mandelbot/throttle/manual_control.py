@@ -50,10 +50,7 @@ class ManualControl:
         now = self._now()
         shut = 0
         given_up = 0
-        queues = self._throttle.in_flight.queues
-        delayed = Counter(
-            site for one in queues for site, at in one.delayed() if at > now
-        )
+        delayed = Counter(site for site, at in self._delayed() if at > now)
         for site, section, count in self._throttle.in_flight.sub_queues():
             wait = site.decide(now, section=section).wait
             if wait in OUTLASTS_RUN:
@@ -81,6 +78,11 @@ class ManualControl:
         """Return the sites of queued requests that may be sent in this run."""
         return {site for site, _ in self._waiting_parts(self._now())}
 
+    def _delayed(self) -> Iterator[tuple[Site, float]]:
+        """Yield site and time of each queued request that waits for its own time."""
+        for queue in self._throttle.in_flight.queues:
+            yield from queue.delayed()
+
     def _waiting_parts(self, now: float) -> Iterator[tuple[Site, str]]:
         """Yield the sites and sections of queued requests for which the run goes on."""
         for site, section, _ in self._throttle.in_flight.sub_queues():
@@ -90,8 +92,7 @@ class ManualControl:
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
-        queues = self._throttle.in_flight.queues
-        times = [at for one in queues for _, at in one.delayed()]
+        times = [at for _, at in self._delayed()]
         times.extend(
             site.due(now, section) for site, section in self._waiting_parts(now)
         )

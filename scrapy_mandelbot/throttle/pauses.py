@@ -208,12 +208,15 @@ class Pauses:
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
+        lost_at = 0
+        if is_connection:
+            lost_at = self._counted_with(flight, now)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            lost_at=self._counted_with(flight, now) if is_connection else 0,
+            lost_at=lost_at,
         )
         self._sites.note_trouble(site)
         if goes_back:

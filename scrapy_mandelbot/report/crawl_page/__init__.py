@@ -200,7 +200,9 @@ def page_of(report: dict[str, Any]) -> str:
         "details": _details(report["sites"][: len(rows)]),
         "total": report["total"]["timeline"] and _packed(report["total"]["timeline"]),
     }
-    left = report["sites"][len(rows) :]
+    folded = len(report["sites"]) - len(rows)
+    if report["rest"]:
+        folded += report["rest"]["sites"]
     return pages.render(
         __name__,
         "report.html.jinja",
@@ -208,13 +210,10 @@ def page_of(report: dict[str, Any]) -> str:
             "report": report,
             "total": report["total"],
             "columns": [words for _, words in columns()],
-            "first_rows": [
-                [value if isinstance(value, str) else number(value) for value in row]
-                for row in rows[:_SITES_AT_FIRST]
-            ],
+            "first_rows": [_as_text(row) for row in rows[:_SITES_AT_FIRST]],
             "sites_listed": len(rows),
             "sites": report["total"]["sites"],
-            "folded": len(left) + (report["rest"]["sites"] if report["rest"] else 0),
+            "folded": folded,
             "in_short": list(in_short(report)),
             "result_kind": RESULTS.get(report["result"], ""),
             "tiles": list(_tiles(report["total"])),
@@ -271,6 +270,10 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
         row = [site[name] for name, _ in _FIRST]
         row += [_cell(site[about.json], column) for about, column in others]
         yield row
+
+
+def _as_text(row: list[Any]) -> list[str]:
+    return [value if isinstance(value, str) else number(value) for value in row]
 
 
 def _cell(value: Any, column: Column) -> Any:
