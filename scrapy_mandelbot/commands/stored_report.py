@@ -245,13 +245,14 @@ def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
         for one in report["sites"][:_MOST]
     ]
     if rows:
-        head, *table = ("  ".join(cells) for cells in columns([_JOB_HEAD, *rows]))
+        head, *table = map("  ".join, columns([_JOB_HEAD, *rows]))
         lines += ["", paint("strong", head), *table]
     if report["sites"][_MOST:]:
         lines.append(f"And {len(report['sites']) - _MOST:,} more.")
     for one in report["workers"]:
-        has = f"worker {one['worker']}: {counted(one['sites'], 'site')}"
-        lines.append(f"{has}, its lease ends in {one['lease']} s")
+        sites = counted(one["sites"], "site")
+        ends = f"its lease ends in {one['lease']} s"
+        lines.append(f"worker {one['worker']}: {sites}, {ends}")
     return joined(lines)
 
 

@@ -501,11 +501,12 @@ class Site:
         """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        run = self._bot_blocks or BotBlockDetector()
-        self._bot_blocks = run
-        path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
+        detector = self._bot_blocks or BotBlockDetector()
+        self._bot_blocks = detector
+        path = detector.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
-            if self.well_url and run.are_many and self.note_once("403"):
+            is_suspected = bool(self.well_url) and detector.suggests_block
+            if is_suspected and self.note_once("403"):
                 return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)

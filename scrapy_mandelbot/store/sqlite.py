@@ -140,7 +140,7 @@ class SqliteStore(Store):
         now: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path)
-        self._later = later
+        self._call_later = later
         self._forget_before = forget_before
         self._now = now
         self._token = os.urandom(8).hex()  # who this crawl is, to the others
@@ -149,7 +149,7 @@ class SqliteStore(Store):
         self._unsaved: Recent[tuple[Any, tuple[Any, ...]]] = Recent(LIMIT)
         self._last_change = 0
         self._version: int | None = None  # SQLite's count of others' writes
-        self._retry: Timer | None = None
+        self._retry_timer: Timer | None = None
         # Moments, in seconds since the epoch.
         self._not_written_before = -inf
         self._not_read_before = -inf
@@ -326,9 +326,9 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         self._is_closed = True
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
         if self._unsaved:
             self.save()
         self._is_usable = False
@@ -373,9 +373,9 @@ class SqliteStore(Store):
             return
         self._forget_before = 0.0
         self._unsaved.clear()
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
 
     def _forget(self, database: sqlite3.Connection, now: float) -> None:
         """Delete what is of no use, once a run."""
@@ -388,14 +388,14 @@ class SqliteStore(Store):
         database.execute(over, (now - _KEPT_FOR,))
 
     def _write_later(self) -> None:
-        if self._later is None or self._is_closed or not self._is_usable:
+        if self._call_later is None or self._is_closed or not self._is_usable:
             return
-        if self._retry is not None:
-            self._retry.cancel()
-        self._retry = self._later(_TRY_AGAIN_AFTER, self._write_again)
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        self._retry_timer = self._call_later(_TRY_AGAIN_AFTER, self._write_again)
 
     def _write_again(self) -> None:
-        self._retry = None
+        self._retry_timer = None
         self.save()
 
     # Reading.

@@ -186,7 +186,7 @@ class IdlePolicy:
         self._waits_since: float | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
-        connect(self._continue, signal=signals.site_resumed)
+        connect(self._stop_waiting, signal=signals.site_resumed)
         connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -219,14 +219,14 @@ class IdlePolicy:
             return
         held = engine.scheduler_length(self._crawler)
         if not held:
-            self._continue()
+            self._stop_waiting()
             return
         shut, given_up = self._manual_control.count_shut()
         left_over = engine.scheduler_left_over(self._crawler)
         shut += left_over
         given_up += left_over
         if not self._only_waits(held, shut):
-            self._continue()
+            self._stop_waiting()
             return
         if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
@@ -272,8 +272,8 @@ class IdlePolicy:
         )
         return BUDGET_REACHED if are_budgets else SITES_PAUSED
 
-    def _continue(self) -> None:
-        """Note that the crawl does more than wait."""
+    def _stop_waiting(self) -> None:
+        """Note that the crawl has more to do than to wait for paused sites."""
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._now() - self._waits_since))
         self._waits_since = None
@@ -281,7 +281,7 @@ class IdlePolicy:
         self._throttle.timers.drop(self)
 
     def _spider_closed(self, reason: str) -> None:
-        self._continue()
+        self._stop_waiting()
         # whoever closed it: a worker does so itself
         if reason == SITES_PAUSED and self._fails:
             engine.fail(self._crawler, "", lambda: None)

@@ -46,7 +46,7 @@ class OnItsWay:
 
 @pytest.fixture
 def loop_is_turned():
-    """Have the loop's time jump over waits.
+    """Let the loop's time jump over waits.
 
     Not where another process has a part in the test. Sites run in the same loop: time
     goes on while they are waited for, too.

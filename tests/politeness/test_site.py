@@ -52,7 +52,7 @@ def site() -> Site:
 
 
 def serve(site: Site, pages: int = 40) -> None:
-    """Have so many pages answered well."""
+    """Answer so many pages well."""
     for number in range(pages):
         flight = hand_out(site, number)
         site.answered(flight, number, b"%d" % number)
@@ -81,7 +81,7 @@ def send(site: Site, flight: Flight, now: float) -> Flight:
 def refuse(
     site: Site, now: float, which: bytes = b"one", path: str = "/", **what
 ) -> PauseEffect | None:
-    """Have a request refused that was sent by no turn; and ended."""
+    """Refuse a request that was sent by no turn, and end it."""
     flight = flight_to(site, path)
     flight.sent_at = now
     effect = site.refused(flight, which, Refusal(now, "503", **what))
@@ -312,9 +312,7 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
 
 
 def set_shelf_aside(site: Site) -> PauseEffect | None:
-    """Have three pages of a section refused that were in flight together, and another
-    not.
-    """
+    """Refuse three pages of a section that were in flight together, and no other."""
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
         site.handed_out(page, 100, as_scout=False)
@@ -595,7 +593,7 @@ def test_given_up_it_is_asked_no_more(site):
 
 
 def fail(site, path, now, *, is_stated=False, **more):
-    """Have a request fail as with a 502, and return what its site says."""
+    """Let a request fail as with a 502, and return what its site says."""
     flight = flight_to(site, path)
     site.handed_out(flight, now, as_scout=False)
     refusal = Refusal(now, "502", is_outage=True, is_stated=is_stated)
@@ -603,7 +601,7 @@ def fail(site, path, now, *, is_stated=False, **more):
 
 
 def probe_in_vain(site, now, *, is_stated):
-    """Have probes fail until the site is given up; return when, and how many failed."""
+    """Let probes fail until the site is given up; return when, and how many failed."""
     while not site.pause.is_given_up:
         now = site.due(now)
         probe = flight_to(site, "/")
