@@ -742,10 +742,8 @@ def test_it_is_written_down_as_plain_data(site):
 
 
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
-def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
-    """With the answer to its probe, though nothing was refused here; then all may go
-    again.
-    """
+def test_a_restored_pause_ends_with_the_answer_to_its_probe(left_by):
+    """Though nothing was refused here."""
     site = Site("https://example.com", PausePolicy(recovers=False))
     if left_by == "a former run":
         site.restore(100, LeftPause(103, "503", 1))
