@@ -20,6 +20,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -371,7 +372,8 @@ def waiting_in_slots(crawler: Crawler, keys: Iterable[str]) -> set[Request]:
 
     Fallback: none, as if each was sent when it arrived.
     """
-    return {entry[0] for queue in _slot_queues(crawler, keys) for entry in queue}
+    waiting = chain.from_iterable(_slot_queues(crawler, keys))
+    return {entry[0] for entry in waiting}
 
 
 def evict_waiting(
@@ -591,7 +593,10 @@ def when_feeds_fail(
             feeds = getattr(handler, "__self__", None)
             is_item = getattr(handler, "__name__", "") == "item_scraped"
             if is_item and isinstance(feeds, FeedExporter) and feeds.crawler is crawler:
-                failed(record.exc_info[1] if record.exc_info else None)
+                error = None
+                if record.exc_info:
+                    error = record.exc_info[1]
+                failed(error)
             return True
 
     of_feeds = OfFeeds()
@@ -661,7 +666,7 @@ def cookies_of(jar: Any, domains: Iterable[str]) -> Mapping[str, list[Cookie]]:
     if isinstance(by_domain, dict):
         for domain in domains:
             paths = by_domain.get(domain, {}).values()
-            found[domain] = [cookie for names in paths for cookie in names.values()]
+            found[domain] = list(chain.from_iterable(map(dict.values, paths)))
         return found
     wanted = set(domains)
     for cookie in jar:

@@ -32,7 +32,7 @@ if "TLDEXTRACT_CACHE" not in os.environ:
 
 
 def pytest_configure(config):
-    """Have the list of public suffixes, by which Scrapy's cookies go, be the one that
+    """Let the list of public suffixes, by which Scrapy's cookies go, be the one that
     is installed.
 
     Where none is kept tldextract fetches one, in the processes that tests start too.

@@ -302,8 +302,12 @@ class Account:
         if is_resumed:
             previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
-            pages = _added(pages, earlier.pages if earlier else None)
-            items = _added(items, earlier.items if earlier else None)
+            if earlier:
+                pages = _added(pages, earlier.pages)
+                items = _added(items, earlier.items)
+            else:
+                pages = None
+                items = None
         return Came(
             pages=pages,
             items=items,
@@ -379,11 +383,8 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return []
-        return sorted(
-            shown(one.site)
-            for one in recorder.record
-            if not one.pages and one.is_forbidden
-        )
+        forbidden = [one.site for one in recorder.record if one.is_forbidden]
+        return sorted(map(shown, forbidden))
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
@@ -612,7 +613,9 @@ def ends_text(ends: dict[End, int]) -> str:
 
 
 def _added(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+    if one is None or other is None:
+        return None
+    return one + other
 
 
 def came_text(total: Tally) -> str:

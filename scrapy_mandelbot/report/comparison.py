@@ -142,7 +142,9 @@ def _change(was: CrawledSite, one: CrawledSite) -> str | None:
     """Return how a site of both crawls has changed; None: it has not."""
     was_open = was.state not in CLOSED_STATES
     if one.state in CLOSED_STATES:
-        return "closed" if was_open and was.pages else None
+        if was_open and was.pages:
+            return "closed"
+        return None
     if not was_open and one.pages:
         return "open again"
     if was.pages >= _LEAST_PAGES and one.pages < _FEWER * was.pages:

@@ -168,10 +168,11 @@ class CrawlReport(CrawlExtension):
         is_finished: bool = True,
     ) -> ReportHeader:
         spider = self._crawler.spider
+        name = "" if spider is None else spider.name
         agent = self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
         header = ReportHeader(
-            spider="" if spider is None else spider.name,
+            spider=name,
             agent=str(agent),
             ended=self._crawl.now(),
             reason=reason,
@@ -316,16 +317,18 @@ def _rules(sites: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     The one that forbade most is the first; of several sites, the one where it did.
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    of_all = [(one["site"], rule) for one in sites for rule in one["rules"]]
+    of_all: list[tuple[str, Mapping[str, Any]]] = []
+    for one in sites:
+        of_all += [(one["site"], rule) for rule in one["rules"]]
     of_all.sort(key=_forbade)
     for site, rule in of_all:
         key = (rule["text"], rule["agent"])
         if key not in found:
             found[key] = {"site": site, "sites": 1, **rule}
             continue
-        one = found[key]
-        one["sites"] += 1
-        one["count"] += rule["count"]
+        known = found[key]
+        known["sites"] += 1
+        known["count"] += rule["count"]
     return sorted(found.values(), key=_most_forbidden)
 
 

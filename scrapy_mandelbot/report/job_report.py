@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -102,11 +103,14 @@ def job_report(
         names = " and ".join(map(repr, failures))
         said.append(f"Exit status 1: MANDELBOT_EXIT_STATUS names {names}.")
     verdict = " ".join(said)
+    reason = "stopped" if left else "finished"
+    if is_running:
+        reason = "not finished"
     header = ReportHeader(
         spider=workers[-1].spider,
         agent=workers[-1].agent,
         ended=ended,
-        reason="not finished" if is_running else "stopped" if left else "finished",
+        reason=reason,
         waiting=job.waiting,
         left=left,
         is_finished=not is_running,
@@ -119,7 +123,7 @@ def job_report(
     rows = [_worker_data(one) for one in workers]
     data = {**report_of(record, header), "workers": rows}
     table = summary(record, ended, most_sites)
-    lost = [line for one in workers for line in one.lost]
+    lost = list(chain.from_iterable(one.lost for one in workers))
     text = f"{result}: {verdict}\n\n{table}\n\n{_workers_table(rows)}\n"
     return JobReport(data, text, lost, remarks, bool(failures))
 

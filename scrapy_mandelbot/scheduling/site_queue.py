@@ -328,12 +328,12 @@ class SiteQueue:
 
     def count_ready(self) -> int:
         """Return how many requests wait for one in flight if :meth:`pop` has none."""
-        return sum(
-            self._storage.length(queue.name)
-            for slot in self._in_flight.slots()
-            for queue in self._round_robin.of_slot(slot)
-            if not self._throttle.holds_back(queue.site, queue.section)
-        )
+        ready = 0
+        for slot in self._in_flight.slots():
+            for queue in self._round_robin.of_slot(slot):
+                if not self._throttle.holds_back(queue.site, queue.section):
+                    ready += self._storage.length(queue.name)
+        return ready
 
     def holds_back(self, request: Request) -> bool:
         """Return whether a request would have to wait for a time of its site."""
@@ -343,7 +343,8 @@ class SiteQueue:
         if request.meta.get("dont_pause"):
             return False
         section = site.faults.of(request)
-        return self._throttle.holds_back(site, section.path if section else "")
+        path = "" if section is None else section.path
+        return self._throttle.holds_back(site, path)
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
