@@ -54,8 +54,6 @@ class SharedJobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
-        # What one worker reads is for all of them.
-        Crawl.of(self._crawler).load.has_more = lambda: True
         worker = self._worker
         worker.storage.on_drop = self._dropped
         soon = self._worker.save_soon
@@ -82,6 +80,9 @@ class SharedJobScheduler(StoredScheduler):
             site = self._throttle.flight_of(request).site
             site.tally.accept()  # until then another worker may get it
             self._worker.handed_out(is_plain=site.is_plain)
+            if self._queue.counts.round_robin.is_settled:
+                # while enough waits here the engine asks for no more
+                self._worker.wants_more()
         return request
 
     def keep(self, request: Request) -> None:
