@@ -106,7 +106,7 @@ SECTION_PROLONGED = Event(
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until"
     " %(until)s, then one request an hour. Identify your robot, contact the owner, or"
-    " pay (docs/says_no.rst)",
+    " pay (docs/pauses.rst)",
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
@@ -114,7 +114,7 @@ REFUSES_ROBOTS = _warning(
 MAY_REFUSE_ROBOTS = _warning(
     "%(where)s may refuse this crawler: pages of several paths are forbidden, and none"
     " was good since (%(why)s). Nothing is paused: they may be private"
-    " (docs/says_no.rst)",
+    " (docs/pauses.rst)",
 )
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",

@@ -64,6 +64,8 @@ _ONE_AND_MORE = {
     End.LEFT: ("left in the queue",),
 }
 _MOST_STATUSES = 3
+_HAS_LOST_THE_JOB = frozenset({"job_unreadable", "job_forgotten"})
+"""Finish reasons after which the same command does not continue."""
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 
 
@@ -105,7 +107,12 @@ class Account:
         """Whether the job is that of an earlier run, and may have little left to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
+        self._lost_first = ""
+        """Of the lost requests that had an answer, or were not sent: the first one's
+        site, and why.
+        """
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
+        self._crawl.events.subscribe(self._note_lost, events.REQUEST_LOST)
         for event in (events.JOB_RESUMED, events.JOB_HAD_FINISHED):
             self._crawl.events.subscribe(self._continues, event)
         connect = crawler.signals.connect
@@ -185,7 +192,7 @@ class Account:
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
         if lost:
             how = ends_text(lost)
-            if example := self._unanswered or self._given_up():
+            if example := self._unanswered or self._given_up() or self._lost_first:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
@@ -197,10 +204,8 @@ class Account:
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
             parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
-        if left and keeps and reason == BUDGET_REACHED:
-            parts.append("Raise MANDELBOT_SITE_BUDGET to continue.")
-        elif left and keeps and reason not in {"finished", "not finished"}:
-            parts.append("Run the same command to continue.")
+        if left and keeps:
+            parts += _how_to_continue(reason)
         return " ".join((*parts, *self._advice(lost, left)))
 
     def result(self, reason: str, total: Tally | None = None) -> Result:
@@ -447,6 +452,12 @@ class Account:
     def _continues(self, _values: Mapping[str, Any]) -> None:
         self._is_continued = True
 
+    def _note_lost(self, values: Mapping[str, Any]) -> None:
+        if self._lost_first or values["end"] not in Tally.LOST - {End.NETWORK}:
+            return
+        site, why = shown(values["site"]), values["why"]
+        self._lost_first = why if why.startswith(site) else f"{site}: {why}"
+
     def _set_aside(self, values: Mapping[str, Any]) -> None:
         self._aside = self._aside or shown(str(values["request"]))
 
@@ -557,7 +568,7 @@ class Account:
         given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
-        if self._crawl.throttle.network.is_down(self._now_or_end()):
+        if self._crawl.throttle.network.down_since <= self._now_or_end():
             yield "No site answered at the end: is the network up?"
         elif given_up:
             options = " and ".join(self._options_that_help())
@@ -579,6 +590,16 @@ class Account:
             yield f"Raise {option} to wait longer outside the queue."
         if End.ERROR in lost:
             yield "See the errors in the log."
+
+
+def _how_to_continue(reason: str) -> Iterator[str]:
+    """Yield how the requests that a job keeps after this finish reason are crawled."""
+    if reason == BUDGET_REACHED:
+        yield "Raise MANDELBOT_SITE_BUDGET to continue."
+    elif reason in _HAS_LOST_THE_JOB:
+        yield "See the error in the log."
+    elif reason not in {"finished", "not finished"}:
+        yield "Run the same command to continue."
 
 
 def account_of(crawler: Crawler) -> Account | None:

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from mandelbot.answers.meaning import NOTHING, Kind, ResponseMeaning
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
-"""Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each.
-"""
+"""Statuses that pause a site by default. Scrapy-mandelbot's docs have their sources."""
 _A_RULE = re.compile(
     rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])[ \t]*(?:dis)?allow[ \t]*:", re.IGNORECASE
 )

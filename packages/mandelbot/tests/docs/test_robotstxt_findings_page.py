@@ -10,6 +10,7 @@ from pathlib import Path
 import docutils.core
 import docutils.utils
 import pytest
+
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
 
 DOCS = Path(__file__).parents[2] / "docs"
