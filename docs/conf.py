@@ -19,6 +19,7 @@ copyright = "scrapy-mandelbot contributors"  # noqa: A001 -- Sphinx's name
 version = release = scrapy_mandelbot.__version__
 extensions = [*extensions, "sphinxcontrib.towncrier.ext"]  # noqa: F405
 exclude_patterns = ["sphinx"]
+html_extra_path = ["../scrapy_mandelbot/report/report.schema.json"]
 towncrier_draft_working_directory = Path(__file__).parent.parent
 towncrier_draft_autoversion_mode = "draft"
 towncrier_draft_include_empty = True

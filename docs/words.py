@@ -24,7 +24,7 @@ SITES = {
 }
 """The folder of each site."""
 TO_READ = (
-    *("start", "recipes", "faq", "alerts", "pauses", "pace", "sitemaps"),
+    *("start", "recipes", "went_wrong", "pauses", "pace", "sitemaps"),
     *("report", "status", "services"),
 )
 """What a user reads: pages, and folders of pages."""

@@ -60,6 +60,10 @@ OTHERS = {
 NAMES = {
     name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)
 }
+PUBLISHED = {
+    "scrapy_mandelbot/report/report.schema.json": "report.schema.json",
+}
+"""Files beside the pages (``html_extra_path``), by their path."""
 META_KEY = re.compile(r"dont_(?:pause|obey_\w+)|sitemap_entry")
 
 
@@ -130,6 +134,9 @@ class Links(SphinxPostTransform):
         is_addons = self.app.config.project == ADDON
         if PAGE.fullmatch(text):
             self._link_to_page(literal, text)
+        elif is_addons and text in PUBLISHED:
+            top = "../" * self.env.docname.count("/")
+            self._wrap(literal, top + PUBLISHED[text])
         elif setting := SETTING.fullmatch(text):
             self._link_to_setting(literal, setting[1])
         elif STAT.fullmatch(text):
@@ -177,9 +184,11 @@ class Links(SphinxPostTransform):
         is_addons = self.app.config.project == ADDON
         if is_addons and docname == self.env.docname != "settings":
             return
-        link = nodes.reference(
-            "", "", internal=True, refuri=f"{self._uri(ADDON, docname)}#{anchor}"
-        )
+        self._wrap(literal, f"{self._uri(ADDON, docname)}#{anchor}")
+
+    @staticmethod
+    def _wrap(literal: nodes.literal, address: str) -> None:
+        link = nodes.reference("", "", internal=True, refuri=address)
         literal.replace_self(link)
         link += literal
 

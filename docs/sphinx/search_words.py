@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 WORDS = {
     ADDON: {
-        "alerts": ("alert", "dashboard", "Grafana"),
         "answers": (
             "404",
             "RFC 9309",
@@ -28,7 +27,11 @@ WORDS = {
         ),
         "asked": ("extra requests", "request overhead"),
         "compare": ("AutoThrottle", "Crawlee", "Heritrix", "Nutch", "StormCrawler"),
-        "faq": ("troubleshooting", "Queue-it", "waiting room"),
+        "went_wrong": (
+            *("alert", "dashboard", "Grafana"),
+            *("Forbidden by robots.txt", "no pages crawled"),
+            *("troubleshooting", "Queue-it", "waiting room"),
+        ),
         "hooks": ("callback", "signal"),
         "identity": (
             "HTTP message signatures",
@@ -101,7 +104,6 @@ WORDS = {
             "HTTP cache",
             "If-Modified-Since",
         ),
-        "recipes/why": ("Forbidden by robots.txt", "no pages crawled"),
         "recipes/training": ("AI training", "GPTBot", "noai", "TDMRep"),
         "settings": ("noindex", "nofollow", "X-Robots-Tag"),
         "report": ("crawl report", "HTML report"),

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from mandelbot import Answer, Failure, Outcome
+from mandelbot import Answer, Failure, Outcome, OutcomeKind
 from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
 from mandelbot.answers.meaning import NOTHING, meaning_of
 from mandelbot.answers.outcome import SILENT, SiteKnowledge, Trouble, whole_lines
@@ -289,6 +289,10 @@ def _redirected_nowhere(failure: Failure, urls: list[str]) -> FetchedFile:
     return FetchedFile(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
 
 
+async def _is_not_known(_site: str, _error: BaseException | None) -> bool:
+    return False
+
+
 _SLOW = 0.5  # of the timeout; a slower response is logged
 _TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
 _TROUBLE_SIZE = 400  # bytes, beside the site's name
@@ -323,6 +327,9 @@ class RobotsRequester:
         """Notes that a site did not answer; returns whether none does."""
         self.network_answers: Callable[[], None] = lambda: None
         """Notes that a site answered."""
+        self.has_no_name: Callable[[str, BaseException | None], Awaitable[bool]]
+        self.has_no_name = _is_not_known
+        """Asks whether no host has the name of a site, which could not be looked up."""
 
     async def request(
         self,
@@ -344,8 +351,14 @@ class RobotsRequester:
         trouble = _NO_TROUBLE
         if counts:
             trouble = self.count_trouble(site, fetched, seconds)
+        is_known = has_answered or trouble.has_answered or copy is not None
+        is_nameless = False
+        if answer.failure is Failure.NO_SUCH_HOST and not is_known:
+            is_nameless = await self.has_no_name(site, fetched.error)
         if answer.status is not None:
             self.network_answers()
+        elif is_nameless:
+            trouble.uncounted = 0
         elif answer.failure in SILENT and self.is_cut_off(site):
             trouble.uncount()
         else:
@@ -360,6 +373,7 @@ class RobotsRequester:
             times_apart=trouble.times_apart,
             has_answered=has_answered or trouble.has_answered,
             uncounted=trouble.uncounted,
+            is_nameless=is_nameless,
         )
         if copy is not None:
             age = self._now() - copy.fetched_at
@@ -436,7 +450,11 @@ class RobotsRequester:
         level = None
         if failure is Failure.OTHER or case == "misreported_5xx":
             level = logging.WARNING
-        elif failure is Failure.NO_SUCH_HOST and outcome.wait is None:
+        elif (
+            failure is Failure.NO_SUCH_HOST
+            and outcome.wait is None
+            and outcome.kind is not OutcomeKind.FAILED
+        ):
             # A host that never answered is reported after the last of its tries.
             level = logging.WARNING
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED

@@ -1,10 +1,9 @@
 """What is known of a site, for its next owner: another worker, or a later run.
 
 What outlasts a change of owner continues: a pause, its failed probes, suspended
-sections, the turn of a crawl delay, a quota that is used up, what is used up of a
-budget, and the copy of robots.txt, which another machine does not have. A recovery
-starts over with a probe. A state that cannot be read delays a site no longer than its
-owner has said to Redis.
+sections, the turn of a crawl delay, what is used up of a budget, and the copy of
+robots.txt, which another machine does not have. A recovery starts over with a probe. A
+state that cannot be read delays a site no longer than its owner has said to Redis.
 
 It is written as three lines, which may be empty: pauses, budget, robots.txt.
 ``fleet/lua/requeue.lua`` drops the first of them.
@@ -46,6 +45,8 @@ class SiteHandover(NamedTuple):
 
     - The pace: the next owner reads it in the copy, by its own settings. A turn is in
       the store's file, or the rest of the site on the server (:func:`rest_of`).
+    - A quota: the first answer says what is left of it. The end of one that is used up
+      is part of the rest of the site on the server.
     - The rate after a pause. In simulated crawls of four limits, the next owner that
       got the last one's had 2 to 6 refusals fewer, of 10 to 20. Where the limit had
       become four times as high, three of the four took 3 to 6 times as long.

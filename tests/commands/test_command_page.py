@@ -26,7 +26,7 @@ from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PAGE = library_page("command")
-SHOWN = {"command": 10, "reading": 2, "recipes/own_robots": 3, "recipes/why": 3}
+SHOWN = {"command": 10, "reading": 2, "recipes/own_robots": 3, "went_wrong": 3}
 """Pages that show commands, and at least how many."""
 BLOCK = re.compile(r"\.\. code-block:: console\n\n((?: {4}.*\n|\n)+)")
 STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from redis_server import NEEDS_REDIS
+from report_schema import misfits_of
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.threads import deferToThread
 from webs import Answer, Closed, html, site
@@ -170,6 +171,7 @@ async def test_one_command_reports_on_the_whole_job(
     assert "4 pages. 1 request failed (1 without an answer)." in text
     assert web.url in text
     data = json.loads((tmp_path / "night.json").read_text())
+    assert misfits_of(data) == []
     assert data["total"]["lost"] == 1
     assert web.url in (tmp_path / "night.html").read_text()
     (line,) = (tmp_path / "night.lost.jsonl").read_text().splitlines()

@@ -34,7 +34,7 @@ from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.endings import HOW_RUNS_END
 from scrapy_mandelbot.report.judgement import RULES
 
-PAGE = "faq"
+PAGE = "went_wrong"
 VARIES = "…"
 """What stands for text that differs from crawl to crawl, in the lines of the page."""
 FOR_EVER = 10**6  # seconds
@@ -562,7 +562,7 @@ def test_a_run_that_does_not_start_or_is_killed_has_no_such_line(tmp_path, forke
 
 def rows_of_the_page() -> list[list[str]]:
     """Return the rows of the table, its heading left out."""
-    table = page(PAGE).partition("\nMy crawl went wrong\n---")[2]
+    table = page(PAGE).partition("\nThe last line\n---")[2]
     table = table.partition("\n.. csv-table::\n")[2]
     rows = re.findall(r"(?m)^   ([^:\s].*)", table.partition("\n\n\n")[0])
     return list(csv.reader(rows, delimiter=";", skipinitialspace=True))
