@@ -50,7 +50,9 @@ SLOT_KEY = "download_slot"
 """The meta key that names the download slot of a request. Scrapy writes it into each
 request on its way, and a spider may choose a slot by it.
 """
-_AT_ONCE = 8  # CONCURRENT_REQUESTS_PER_DOMAIN in a Scrapy that still has it
+AT_ONCE = "CONCURRENT_REQUESTS_PER_DOMAIN"
+"""The setting of how many requests a download slot transfers at once."""
+_AT_ONCE = 8  # its default in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
@@ -195,9 +197,9 @@ def at_once_in_a_slot(settings: BaseSettings) -> int:
 
     0: any number. Fallback: Scrapy's default.
     """
-    if settings.get("CONCURRENT_REQUESTS_PER_DOMAIN") is None:
+    if settings.get(AT_ONCE) is None:
         return _AT_ONCE
-    return settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    return settings.getint(AT_ONCE)
 
 
 def _slot_settings(settings: BaseSettings) -> Mapping[str, Mapping[str, Any]]:
@@ -209,12 +211,14 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
     """Return whether the downloader, its middlewares included, still has the request.
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request
-    ends.
+    ends. The throttler of scrapy/scrapy#6931 holds requests back before that.
 
     Fallback: whether its response is not parsed yet; else True, as every end is
     reported except that of a request which a middleware replaces on its way out.
     """
     engine: Any = crawler.engine
+    if request in getattr(engine, "_throttler_waiting", ()):
+        return True
     try:
         return request in engine.downloader.active
     except TypeError:  # a custom one need only be true or false

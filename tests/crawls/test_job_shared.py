@@ -31,6 +31,7 @@ from webs import Answer, html, site
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker as worker_module
+from scrapy_mandelbot.fleet.held_site import MOST_HELD
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server_job import ServerJob
 from scrapy_mandelbot.fleet.worker import JobWorker
@@ -98,6 +99,38 @@ async def test_two_workers_share_the_work(webs, settings):
     assert {url for url, times in crawled.items() if times > 1} == set(urls)
     assert set(crawled) == {web.url + path for web in several for path in web.pages}
     assert max(crawled.values()) == 2
+
+
+class LazySpider(scrapy.Spider):
+    """Yields while ``needs_backout()`` is false, as Scrapy's docs have it."""
+
+    name = "lazy"
+
+    async def start(self):
+        self.taken = 0
+        self.taken_by_page: list[int] = []
+        for url in self.urls:
+            if self.crawler.engine.needs_backout():
+                await self.crawler.signals.wait_for(signals.scheduler_empty)
+            self.taken += 1
+            yield scrapy.Request(url)
+
+    def parse(self, response):
+        self.taken_by_page.append(self.taken)
+        if len(self.taken_by_page) == 80:
+            raise CloseSpider("enough")
+
+
+@ensureDeferred
+async def test_a_worker_reads_no_more_of_start_while_enough_waits_for_it(
+    webs, settings
+):
+    """It has a batch of requests at a time, and reads while the next one is claimed."""
+    web = site(webs, 2_000, delay=0.1)
+    urls = [f"{web.url}/page/{number}" for number in range(2_000)]
+    spider = (await crawl(LazySpider, settings, urls=urls)).spider
+    read = spider.taken_by_page[79] - spider.taken_by_page[19]
+    assert read <= 60 + 2 * MOST_HELD
 
 
 @ensureDeferred
