@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from http.cookiejar import Cookie
 
     from scrapy.crawler import Crawler
+    from scrapy.exceptions import IgnoreRequest
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -610,6 +611,14 @@ def when_feeds_fail(
 
 
 _KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})
+
+
+def is_forbidden(error: IgnoreRequest) -> bool:
+    """Return whether Scrapy's own middleware for robots.txt forbids the request.
+
+    Its message is all that says so. Without it: the request was dropped.
+    """
+    return str(error) == "Forbidden by robots.txt"
 
 
 def has_failed(crawler: Crawler) -> bool:

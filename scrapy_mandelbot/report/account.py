@@ -603,7 +603,7 @@ def _end_of(exception: Exception) -> End:
     if isinstance(exception, SitePausedError):
         return End.SITE
     if isinstance(exception, IgnoreRequest):
-        return End.DROPPED
+        return End.FORBIDDEN if engine.is_forbidden(exception) else End.DROPPED
     failure = failure_of(exception)
     if failure is Failure.NO_SUCH_HOST:
         return End.NO_HOST
