@@ -32,7 +32,7 @@ from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 from scrapy_mandelbot.job.repair import repair
 
-# turns of the loop, counted so that a loaded machine does as much in them as an idle one
+# turns of the loop: a busy machine does as much in them as an idle one
 TURNS = 50
 
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
 from xdist.scheduler import WorkStealingScheduling
+
+if TYPE_CHECKING:
+    import pytest
 
 RECORD = "tests/seconds.tsv"
 """Seconds by module, from the folder in which pytest runs."""
