@@ -11,8 +11,8 @@ each loss says how many requests were in flight when it came:
 - *Trying.* After two round trips of good answers one request more is given. If a
   connection is lost of those that were sent then, its page may be why: a page that was
   answered well is requested again beside the others, the check. If that is lost, too,
-  the number is confirmed, and the next trial comes after twice as many. (From then on a
-  lost connection alone confirms it.) If not, another one follows, up to the number with
+  or more connections are, the number is confirmed, and the next trial comes after twice
+  as many. (From then on a lost connection alone confirms it.) If not, another one follows, up to the number with
   which the first one was lost. (A reset may be late: what was given when its request
   was sent counts.)
 - *Refuted.* A site that loses a connection with no other request in flight has no such
@@ -44,7 +44,7 @@ not counted.
 _IN_A_ROW = 2  # pages lost, at first
 _MOST_IN_A_ROW = 64
 _SURE = 2  # trials that were lost: chance may be why one was
-_PAGES_OWN = 3  # losses in a trial that may be the pages', as checks are well
+_PAGES_OWN = 2  # losses in a trial that may be the pages', as checks are well
 _ROUND_TRIPS = 2  # of good answers until one more is tried, at first
 _LONGEST = 64  # of them, at most
 _REMEMBERED = 16  # numbers that were given: a reset may be late
@@ -181,6 +181,7 @@ class ConnectionCeiling:
     def _lost_in_trial(self, number: float, now: int) -> None:
         self._doubtful = min(self._doubtful, number)
         self._losses += 1
+        self._left = int(self._round_trips * self.most)  # the trial goes on
         if self.confirmed or self._losses > _PAGES_OWN:
             self._confirm(now)
 
