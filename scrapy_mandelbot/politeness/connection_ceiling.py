@@ -12,9 +12,9 @@ each loss says how many requests were in flight when it came:
   connection is lost of those that were sent then, its page may be why: a page that was
   answered well is requested again beside the others, the check. If that is lost, too,
   or more connections are, the number is confirmed, and the next trial comes after twice
-  as many. (From then on a lost connection alone confirms it.) If not, another one follows, up to the number with
-  which the first one was lost. (A reset may be late: what was given when its request
-  was sent counts.)
+  as many. (From then on a lost connection alone confirms it.) If not, another one
+  follows, up to the number with which the first one was lost. (A reset may be late:
+  what was given when its request was sent counts.)
 - *Refuted.* A site that loses a connection with no other request in flight has no such
   limit, nor has one that loses more with what it is given than in trials: its pages
   fail by themselves. It gets as many as before at once. Before it gets fewer again, it
