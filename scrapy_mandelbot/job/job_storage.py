@@ -140,6 +140,10 @@ class JobStorage(RequestStorage):
 
     waits_anew = RequestStorage.grow
 
+    def keeps(self, request: Request) -> bool:
+        """Return whether a request has a row: a retry of another one has none yet."""
+        return request in self.unacked
+
     def put_at_hand(self, name: str, request: Request) -> None:
         """Put a request that was handed out at the front of its line.
 

@@ -9,10 +9,12 @@ each loss says how many requests were in flight when it came:
   then, and one less with each further one of these that is lost. The pages go back to
   the queue, uncounted.
 - *Trying.* After two round trips of good answers one request more is given. If a
-  connection is lost of those that were sent then, the number is confirmed, and the next
-  trial comes after twice as many. If not, another one follows, up to the number with
-  which the first one was lost. (A reset may be late: what was given when its request
-  was sent counts.)
+  connection is lost of those that were sent then, its page may be why: a page that was
+  answered well is requested again beside the others, the check. If that is lost, too,
+  or more connections are, the number is confirmed, and the next trial comes after twice
+  as many. (From then on a lost connection alone confirms it.) If not, another one
+  follows, up to the number with which the first one was lost. (A reset may be late:
+  what was given when its request was sent counts.)
 - *Refuted.* A site that loses a connection with no other request in flight has no such
   limit, nor has one that loses more with what it is given than in trials: its pages
   fail by themselves. It gets as many as before at once. Before it gets fewer again, it
@@ -42,6 +44,7 @@ not counted.
 _IN_A_ROW = 2  # pages lost, at first
 _MOST_IN_A_ROW = 64
 _SURE = 2  # trials that were lost: chance may be why one was
+_PAGES_OWN = 2  # losses in a trial that may be the pages', as checks are well
 _ROUND_TRIPS = 2  # of good answers until one more is tried, at first
 _LONGEST = 64  # of them, at most
 _REMEMBERED = 16  # numbers that were given: a reset may be late
@@ -66,10 +69,12 @@ class ConnectionCeiling:
         "_accepted",
         "_burst_ended",
         "_contrary",
+        "_doubtful",
         "_given",
         "_has_answered",
         "_in_a_row",
         "_left",
+        "_losses",
         "_lost_at",
         "_needed",
         "_round_trips",
@@ -97,6 +102,8 @@ class ConnectionCeiling:
         self._given: deque[_Given] = deque(maxlen=_REMEMBERED)
         self._round_trips = _ROUND_TRIPS
         self._left = 0  # good answers until one more is tried
+        self._losses = 0  # in the trial
+        self._doubtful = inf  # the least number of a trial that lost any
 
     def __repr__(self) -> str:
         return f"<gets {self.most} at once>"
@@ -105,6 +112,11 @@ class ConnectionCeiling:
     def is_certain(self) -> bool:
         """Whether chance does not explain the number."""
         return self.confirmed >= _SURE
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a trial lost a connection, and the page or the number may be why."""
+        return self._losses > 0
 
     def lost(self, page: bytes, at_once: int, sent: int, now: int) -> bool:
         """Note a lost connection; return whether a limit explains it.
@@ -117,7 +129,7 @@ class ConnectionCeiling:
             return self._fall(self._accepted - 1, now)
         given = self._given_at(sent)
         if given is not None and given.is_trial and at_once > 1:
-            self._confirm(given.most - 1, now)
+            self._lost_in_trial(given.most, now)
             return True
         if is_limited:
             self._contrary += 1
@@ -131,6 +143,12 @@ class ConnectionCeiling:
             self._burst_ended = now
             return self._fall(at_once - 1, now)
         return False
+
+    def lost_check(self, sent: int, now: int) -> None:
+        """Note that a page was lost that was well; `sent` and `now` are in ticks."""
+        given = self._given_at(sent)
+        if given is not None and given.is_trial and self._doubtful < inf:
+            self._confirm(now)
 
     def answered(self, now: int) -> None:
         """Note a good answer; `now` is in ticks."""
@@ -160,8 +178,19 @@ class ConnectionCeiling:
                 found = one
         return found
 
-    def _confirm(self, most: float, now: int) -> None:
+    def _lost_in_trial(self, number: float, now: int) -> None:
+        self._doubtful = min(self._doubtful, number)
+        self._losses += 1
+        self._left = int(self._round_trips * self.most)  # the trial goes on
+        if self.confirmed or self._losses > _PAGES_OWN:
+            self._confirm(now)
+
+    def _confirm(self, now: int) -> None:
+        """Give one less than was too many in trials."""
+        most = self._doubtful - 1
         self.confirmed += 1
+        self._doubtful = inf
+        self._losses = 0
         if most >= self.most:
             return  # it is known already
         self._round_trips = min(2 * self._round_trips, _LONGEST)
@@ -176,6 +205,7 @@ class ConnectionCeiling:
     def _give(self, most: float, now: int, *, is_trial: bool = False) -> None:
         self.most = most
         self._left = int(self._round_trips * most)
+        self._losses = 0
         self._given.append(_Given(now, most, is_trial))
 
     def _refute(self) -> None:
@@ -188,6 +218,8 @@ class ConnectionCeiling:
         self.most = inf
         self.confirmed = 0
         self._contrary = 0
+        self._doubtful = inf
+        self._losses = 0
         self._round_trips = _ROUND_TRIPS
         self._burst_ended = -1
         self._lost_at = 0

@@ -18,8 +18,9 @@ that is refused, a name that does not resolve.) The rules:
    answers fails by chance, it takes *k* checks in a row, until s^k <= 0.05. The tries
    that pages spent since the last good answer are given back, up to six of a page, but
    not those of the page that failed first: it may be why, and dies alone. If no page
-   can be checked, as none was well yet, a request has to fail that was sent after the
-   first failure was known. Where outages began with different pages, the site flaps,
+   can be checked, a request has to fail that was sent after the first failure was
+   known; where new connections are lost before any page was well, that of a page which
+   failed before. Where outages began with different pages, the site flaps,
    and the page that failed first is forgiven once.
 6. What fails while the site is paused goes back to the queue, uncounted.
 7. *Connections*: a connection that is lost beside others may be one above the number
@@ -149,6 +150,19 @@ class Failures:
         """Whether something fails that was sent after the first doubt came."""
         since = self._doubted_since
         return any(page.last_sent > since for page in self.doubted.values())
+
+    @property
+    def are_repeated(self) -> bool:
+        """Whether a page fails again that was sent after the first doubt came.
+
+        Very many pages that fail once say the same.
+        """
+        if len(self.doubted) >= _MOST_IN_DOUBT:
+            return True
+        since = self._doubted_since
+        return any(
+            page.times > 1 and page.last_sent > since for page in self.doubted.values()
+        )
 
     # What happens.
 

@@ -583,11 +583,12 @@ class Site:
         if self.pause.probe is not flight:
             if self._is_a_probe(flight):
                 return self.refused(flight, fingerprint, refusal)
+            if not self.pause.is_passable:
+                return None  # it is out
             is_unanswered = not refusal.is_outage
-            if not self.pause.is_passable or (
-                is_unanswered and self.ceiling.most < inf
-            ):
-                return None  # it is out, or the check was one connection too many
+            if is_unanswered and self.ceiling.most < inf:
+                self.ceiling.lost_check(flight.tick, self.ticks)
+                return None  # the check was one connection too many
             if self._own_failures().check_failed():
                 return self.note_outage(flight, refusal)
             return None

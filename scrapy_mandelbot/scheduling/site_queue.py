@@ -245,7 +245,7 @@ class SiteQueue:
                 self._leave_to_next_run(queue, request)
                 return
             until = self._waits_until(queue, request, not_before, has_come=True)
-            if until:
+            if until and self._storage.keeps(request):
                 self._delay(_Delayed(queue, request), until)
                 queue.site.tally.accept()
                 return

@@ -96,6 +96,13 @@ class RequestStorage(ABC):
         None: it had none, or :attr:`is_tired`.
         """
 
+    def keeps(self, request: Request) -> bool:  # noqa: ARG002 -- for others
+        """Return whether a request that waits elsewhere is kept, if the process dies.
+
+        In memory nothing is kept.
+        """
+        return True
+
     def take(self, name: str, most: int) -> list[Request]:
         """Take so many requests of a sub-queue, or all that :meth:`pop` gives."""
         taken: list[Request] = []

@@ -225,8 +225,12 @@ class Pauses:
             self._give_tries_back(flight, fingerprint)
         if site.ceiling.is_certain and site.note_once("connections"):
             self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
+        if site.ceiling.is_in_doubt:
+            self.health_check.request(site)
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site) or not site.failures.continue_to_come:
+            if self.health_check.request(site) or not _goes_on(
+                site, is_connection=is_connection
+            ):
                 return goes_back
             effect = site.note_outage(flight, refusal)
         if effect is not None:
@@ -417,3 +421,10 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
+
+
+def _goes_on(site: Site, *, is_connection: bool) -> bool:
+    """Return whether so much fails that the site is out, as no page can be checked."""
+    if is_connection and site.well_way[0] is None:
+        return site.failures.are_repeated
+    return site.failures.continue_to_come

@@ -45,6 +45,11 @@ def _once(asked: Asked) -> Answer | None:
     return _ERROR if asked.n == 1 else None
 
 
+def _dropped_once(asked: Asked) -> Fault | None:
+    """Lose the connection when a page is requested first."""
+    return Fault.LOST if asked.n == 1 else None
+
+
 def _section() -> World:
     """Return a site of which a section stands behind a backend that is dead."""
 
@@ -99,6 +104,11 @@ CELLS = [
         "pages that fail once",
         "each of 60 pages answers 502 at first",
         partial(_world, _once, 60),
+    ),
+    _cell(
+        "pages that drop once",
+        "each of 60 pages loses the connection at first",
+        partial(_world, _dropped_once, 60),
     ),
     _cell(
         "dead section",

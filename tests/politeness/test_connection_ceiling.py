@@ -12,18 +12,24 @@ from scrapy_mandelbot.politeness.connection_ceiling import ConnectionCeiling
 class Resets:
     """A site that accepts so many connections, and a crawl of so many at once.
 
-    `dead`: pages that drop their connections.
+    `dead`: pages that drop their connections. `drops_new`: whether each page drops a
+    connection that is new, once; one that was kept open Twisted replaces by itself.
     """
 
-    def __init__(self, accepts: float, most: int = 8, dead: int = 0) -> None:
+    def __init__(
+        self, accepts: float, most: int = 8, dead: int = 0, *, drops_new: bool = False
+    ) -> None:
         self.accepts = accepts
         self.most = most
         self.dead = dead
+        self.drops_new = drops_new
+        self.kept_open = 1
         self.ceiling = ConnectionCeiling()
         self.in_flight: list[int] = []
         self.tick = 0
         self.lost = 0
         self.spent = 0
+        self.checks = 0
 
     def fill_up(self) -> None:
         """Send as many as may go; what is lost goes back at once."""
@@ -32,7 +38,8 @@ class Resets:
             self.tick += 1
             at_once = len(self.in_flight) + len(sent) + 1
             is_dead = self.dead > 0 and self.tick % self.dead == 0
-            sent.append((self.tick, is_dead or at_once > self.accepts))
+            is_dropped = self.drops_new and at_once > self.kept_open
+            sent.append((self.tick, is_dead or is_dropped or at_once > self.accepts))
         for number, (tick, is_lost) in enumerate(sent):
             if not is_lost:
                 self.in_flight.append(tick)
@@ -43,6 +50,18 @@ class Resets:
             page = b"%d" % tick
             if not self.ceiling.lost(page, at_once, tick, self.tick):
                 self.spent += 1
+            if self.ceiling.is_in_doubt:
+                self.check()
+
+    def check(self) -> None:
+        """Request a page again that was well: a new connection is all it needs."""
+        self.tick += 1
+        self.checks += 1
+        if len(self.in_flight) + 1 > self.accepts:
+            self.lost += 1
+            self.ceiling.lost_check(self.tick, self.tick)
+        else:
+            self.kept_open = max(self.kept_open, len(self.in_flight) + 1)
 
     def crawl(self, pages: int) -> None:
         """Answer so many, a round trip at a time."""
@@ -87,6 +106,33 @@ def test_pages_that_drop_their_connections_keep_no_other_back(dead):
         round_trips += 1
         limited += site.ceiling.most < site.most
     assert limited < 0.1 * round_trips
+
+
+def test_pages_that_drop_a_connection_once_are_no_limit():
+    """A page that was well needs a new connection, too, and gets one."""
+    site = Resets(inf, drops_new=True)
+    site.crawl(300)
+    assert site.ceiling.most == inf
+    assert not site.ceiling.is_certain
+    assert site.checks <= 8
+
+
+def test_a_lost_connection_confirms_no_number_if_a_check_is_answered():
+    site = Resets(inf, drops_new=True)
+    site.fill_up()
+    assert site.ceiling.most == 1
+    site.crawl(4)
+    assert site.checks
+    assert site.ceiling.most > 1
+    assert not site.ceiling.confirmed
+
+
+def test_a_limit_is_checked_once():
+    """From then on a lost connection alone confirms it."""
+    site = Resets(3)
+    site.crawl(300)
+    assert site.checks == 1
+    assert site.ceiling.is_certain
 
 
 def test_a_connection_that_is_lost_alone_is_the_pages():

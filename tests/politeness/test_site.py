@@ -682,6 +682,17 @@ def test_the_page_that_failed_first_is_forgiven_once_if_others_began_outages():
     assert failures.take_owed(b"another") == 0
 
 
+def test_pages_that_fail_once_each_repeat_nothing():
+    failures = Failures()
+    for page in (b"one", b"two", b"three"):
+        failures.failed(page, 5, 5, 0.0)
+        failures.failed(page + b" later", 6, 6, 0.0)
+    assert failures.continue_to_come
+    assert not failures.are_repeated
+    failures.failed(b"one", 7, 7, 0.0)
+    assert failures.are_repeated
+
+
 def test_an_outage_in_which_a_probe_is_told_to_come_back_is_waited_for(site):
     site = Site("https://example.com", PausePolicy(asks_once=False))
     well(site, "/", 0)
