@@ -50,7 +50,9 @@ SLOT_KEY = "download_slot"
 """The meta key that names the download slot of a request. Scrapy writes it into each
 request on its way, and a spider may choose a slot by it.
 """
-_AT_ONCE = 8  # CONCURRENT_REQUESTS_PER_DOMAIN in a Scrapy that still has it
+AT_ONCE = "CONCURRENT_REQUESTS_PER_DOMAIN"
+"""The setting of how many requests a download slot transfers at once."""
+_AT_ONCE = 8  # its default in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
@@ -195,9 +197,9 @@ def at_once_in_a_slot(settings: BaseSettings) -> int:
 
     0: any number. Fallback: Scrapy's default.
     """
-    if settings.get("CONCURRENT_REQUESTS_PER_DOMAIN") is None:
+    if settings.get(AT_ONCE) is None:
         return _AT_ONCE
-    return settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    return settings.getint(AT_ONCE)
 
 
 def _slot_settings(settings: BaseSettings) -> Mapping[str, Mapping[str, Any]]:

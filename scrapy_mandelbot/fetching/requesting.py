@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from mandelbot import Answer, Failure, Outcome, OutcomeKind
-from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
+from mandelbot.answers.failures import (
+    TruncatedError,
+    error_text,
+    failure_at,
+    failure_of,
+    has_begun,
+)
 from mandelbot.answers.meaning import NOTHING, meaning_of
 from mandelbot.answers.outcome import SILENT, SiteKnowledge, Trouble, whole_lines
 from mandelbot.origins import robots_url, site_of
@@ -28,6 +34,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.slow_files import LATE
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
@@ -248,7 +255,15 @@ class SiteFiles:
         seconds = seconds or self._config.robots_timeout
         wanted.meta["download_timeout"] = seconds
         self.limits.add_place(wanted, needing)
+        began = self._now()
         try:
+            return await self.limits.download(wanted, most_bytes, seconds)
+        except Exception as error:
+            # A deadline that is late was held up by the crawl's own work, or by a
+            # machine that slept: nobody could read an answer that came meanwhile.
+            is_late = self._now() > began + seconds + LATE
+            if not is_late or failure_of(error) is not Failure.TIMED_OUT:
+                raise
             return await self.limits.download(wanted, most_bytes, seconds)
         finally:
             self.limits.drop_place(wanted)

@@ -22,7 +22,7 @@ from scrapy_mandelbot.report.expectations import judged as judged_expectations
 from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
-from scrapy_mandelbot.report.project_errors import ProjectErrors, named
+from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
@@ -227,9 +227,8 @@ class Account:
 
     def _counts(self, reason: str, total: Tally) -> Counts:
         """Return what a crawl is judged by, but for its exit status."""
-        errors = self._errors
         is_part = self._crawl.config.shares_job or self._is_continued
-        return Counts(
+        its = Counts(
             requested=total.taken + self.from_former_run,
             answers=total.handed_on,
             pages=total.pages + total.cached,
@@ -238,16 +237,13 @@ class Account:
             unknown_hosts=total.by_end().get(End.NO_HOST, 0),
             forbidden_sites=len(self.forbidden_sites()),
             denied_sites=len(self._denied_sites(total)),
-            callbacks=errors.callbacks.total(),
-            items=errors.items_scraped,
-            failed_items=errors.items.total(),
-            unwritten=errors.unwritten.total(),
             unmet=len(self.expectations(reason, total).unmet),
             is_running=reason == "not finished",
             is_stopped=reason not in _COMPLETE_REASONS,
             is_by_hand=reason == "shutdown",
             is_part=is_part or self.from_former_run > 0 or bool(self._aside),
         )
+        return self.project.joined_with(its)
 
     def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
         """Yield what is missing though no request is lost."""
@@ -267,29 +263,13 @@ class Account:
             pages = counted(failed, "page")
             yield f"{pages} failed (5xx) at sites that are well."
         yield from self._sites_short_of_pages(total)
-        yield from self._errors_of_the_project(its)
-        expectations = self.expectations(reason, total)
-        if expectations.unmet:
-            yield f"Not as expected: {'; '.join(expectations.unmet)}."
-        if expectations.unknown:
-            yield f"Not compared: {'; '.join(expectations.unknown)}."
-
-    def _errors_of_the_project(self, its: Counts) -> Iterator[str]:
-        errors = self._errors
-        if its.callbacks:
-            callbacks = counted(its.callbacks, "callback")
-            yield f"{callbacks} failed{named(errors.callbacks)}."
-        if its.failed_items:
-            items = counted(its.failed_items, "item")
-            yield f"{items} failed in a pipeline{named(errors.items)}."
-        if its.unwritten:
-            items = counted(its.unwritten, "item")
-            yield f"{items} could not be written{named(errors.unwritten)}."
+        yield from self.project.sentences()
+        yield from self.expectations(reason, total).sentences()
 
     @property
-    def items(self) -> int:
-        """Items that passed the pipelines."""
-        return self._errors.items_scraped
+    def project(self) -> ProjectRecord:
+        """Items that passed the pipelines, and what failed in the project."""
+        return self._errors.record
 
     def expectations(self, reason: str, total: Tally | None = None) -> Found:
         """Return which expectations of the project a crawl that ends so does not meet.
@@ -317,7 +297,8 @@ class Account:
     def _came(self, total: Tally, *, is_resumed: bool) -> Came:
         """Return what came of the crawl, that of its job's earlier runs included."""
         pages: int | None = total.pages + total.cached
-        items: int | None = self.items
+        project = self.project
+        items: int | None = project.items
         if is_resumed:
             previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
@@ -328,8 +309,8 @@ class Account:
             items=items,
             lost=total.lost,
             failed=total.by_end().get(End.PAGE_FAILED, 0),
-            callbacks=self._errors.callbacks.total(),
-            unwritten=self._errors.unwritten.total(),
+            callbacks=project.callbacks.total(),
+            unwritten=project.unwritten.total(),
         )
 
     def _unknown_hosts(self, its: Counts) -> str:

@@ -187,7 +187,7 @@ class CrawlReport(CrawlExtension):
             result=str(judged.result),
             reasons=judged.reasons,
             unmet=tuple(account.expectations(reason).unmet),
-            items=account.items,
+            items=account.project.items,
             verdict=account.verdict(reason),
         )
 
