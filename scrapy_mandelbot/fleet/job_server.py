@@ -121,13 +121,16 @@ class JobTerms(NamedTuple):
         """Return the terms of a crawl's settings and of this version of its spider."""
         project, version = identity_of(spider)
         reads_start_urls = hasattr(spider, "redis_key")
+        if config.job_name:
+            project = ""
+        name = str(spider.name)
         return cls(
-            name=config.job_name or str(spider.name),
+            name=config.job_name or name,
             lease=config.job_lease,
             version=version,
             deliveries=config.job_deliveries,
-            project="" if config.job_name else project,
-            spider="" if reads_start_urls else str(spider.name),
+            project=project,
+            spider="" if reads_start_urls else name,
             settings=settings_digests(config, settings, spider),
         )
 

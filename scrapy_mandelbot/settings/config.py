@@ -423,19 +423,14 @@ def similar_setting(rest: str) -> str:
         return _SYNONYMS[rest]
     from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
-    names = {
-        group.removeprefix(_PREFIX): group
-        for group in setting_defaults()
-        if group.startswith(_PREFIX)
-    }
+    ours = [name for name in setting_defaults() if name.startswith(_PREFIX)]
+    names = {name.removeprefix(_PREFIX): name for name in ours}
     near = get_close_matches(rest, names, n=1)
-    keys = {
-        f"{group.removeprefix(_PREFIX).removesuffix('_OPTIONS')}_{key.upper()}": (
-            f'{group}["{key}"]'
-        )
-        for group, options in OPTIONS.items()
-        for key in options
-    }
+    keys = {}
+    for group, options in OPTIONS.items():
+        start = group.removeprefix(_PREFIX).removesuffix("_OPTIONS")
+        for key in options:
+            keys[f"{start}_{key.upper()}"] = f'{group}["{key}"]'
     if rest in keys:
         return keys[rest]
     return names[near[0]] if near else ""

@@ -624,10 +624,21 @@ def cached_offline(fault):
     return world
 
 
-def with_forbidden():
-    """A site of which each third page is forbidden."""
+def as_soon(stock, ours):
+    """As many requests are sent at once."""
+    return "one after the other" if ours.seconds > stock.seconds + 0.5 else ""
+
+
+def with_forbidden(name):
+    """A site of which two thirds are forbidden.
+
+    Scrapy's own middleware lets three of them go, before the rules are there.
+    """
     links = [f"/no/{i}" if i % 3 else f"/yes/{i}" for i in range(60)]
-    return World(with_robots(page), links)
+    world = World(with_robots(page), links, is_page=lambda one: "/yes/" in one.url)
+    if name == "RobotsTxtMiddleware":
+        world.forbidden = "/none"
+    return world
 
 
 def looks_refused(response):
@@ -711,8 +722,9 @@ CELLS = [
         Cell(
             f"{name}: None",
             "60 pages, of which robots.txt forbids 40",
-            with_forbidden,
+            partial(with_forbidden, name),
             addon={"DOWNLOADER_MIDDLEWARES": {f"scrapy_mandelbot.{name}": None}},
+            also=as_soon,
         )
         for name in ("RobotsTxtMiddleware", "PauseMiddleware")
     ),
