@@ -48,6 +48,14 @@ FIRST = {
     "Prometheus": "status",
     "captcha": "pauses",
 }
+FIRST_OF_LIBRARY = {
+    "lint": "findings",
+    "noindex": "tags",
+    "GPTBot": "usage",
+    "Protego": "coming_from",
+    "pre-commit": "command",
+    "wildcard": "dialects",
+}
 FOUND = """
 if (!document.querySelector('.search-summary')?.textContent) return null;
 const links = [...document.querySelectorAll('ul.search > li > a')];
@@ -108,27 +116,29 @@ def search(tmp_path_factory):
         os.environ.get("MANDELBOT_PAGES") or tmp_path_factory.mktemp("pages")
     ).absolute()
     if "MANDELBOT_PAGES" not in os.environ:
-        command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
-        subprocess.run(command, check=True, capture_output=True)
+        for source, built in ((DOCS, pages), (LIBRARY_DOCS, pages / LIBRARY)):
+            command = [sys.executable, "-m", "sphinx", "-q", source, built]
+            subprocess.run(command, check=True, capture_output=True)
     chromium = browser.Browser()
 
-    def first(query):
-        chromium.get(f"{(pages / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
+    def first(query, site=pages):
+        chromium.get(f"{(site / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
         WebDriverWait(chromium, 20).until(
             lambda one: one.execute_script(FOUND) is not None
         )
         found = chromium.execute_script(FOUND)
-        return [
-            one.removeprefix(f"{pages}/").removesuffix(".html") for one in found[:1]
-        ]
+        return [one.removeprefix(f"{site}/").removesuffix(".html") for one in found[:1]]
 
+    first.library = pages / LIBRARY
     yield first
     chromium.quit()
 
 
 @pytest.mark.thorough  # and in the part "docs" of .ci/run
 def test_a_search_finds_the_page_that_explains_the_word(search):
-    """The first result of each query."""
+    """The first result of each query, on either site."""
     assert {query: search(query) for query in FIRST} == {
         query: [name] for query, name in FIRST.items()
     }
+    found = {query: search(query, search.library) for query in FIRST_OF_LIBRARY}
+    assert found == {query: [name] for query, name in FIRST_OF_LIBRARY.items()}
