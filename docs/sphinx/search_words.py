@@ -105,7 +105,7 @@ WORDS = {
             "If-Modified-Since",
         ),
         "recipes/training": ("AI training", "GPTBot", "noai", "TDMRep"),
-        "settings": ("noindex", "nofollow", "X-Robots-Tag"),
+        "tags_and_use": ("noindex", "nofollow", "X-Robots-Tag"),
         "report": ("crawl report", "HTML report"),
         "services": ("cron", "Docker", "Kubernetes", "scrapyd", "systemd"),
         "sitemaps": (

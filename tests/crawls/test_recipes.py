@@ -20,7 +20,7 @@ from shutil import which
 
 import pytest
 import scrapy
-from crawling import crawl, ensureDeferred
+from crawling import LinksSpider, crawl, ensureDeferred
 from loop_time import TIME
 from pages import page
 from redis_server import NEEDS_REDIS, RedisServer
@@ -330,6 +330,21 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
     assert run.urls() == sorted(slow.urls(4) + fast.urls(4))
     assert min(b.at - a.at for a, b in pairwise(slow.hits)) > 4.999
     assert max(hit.at for hit in fast.hits) < slow.hits[1].at
+
+
+@TURNED
+@ensureDeferred
+async def test_all_sites_together_get_a_hundred_requests_a_minute(recipe, webs):
+    """Six seconds for ten requests, each robots.txt included."""
+    sites = [site(webs, 6, f"127.0.0.{number}") for number in (1, 2, 3)]
+    delay = recipe("delay")
+    delay.module("middlewares")
+    urls = [one.url + "/" for one in sites]
+    run = await crawl(LinksSpider, delay.settings(1), start_urls=urls)
+    assert run.urls() == sorted(url for one in sites for url in one.urls(6))
+    at = sorted(hit.at for one in sites for hit in one.hits)
+    assert min(b - a for a, b in pairwise(at)) > 0.59
+    assert at[-1] - at[0] < 0.6 * len(at) + 1
 
 
 @TURNED

@@ -43,7 +43,7 @@ FIRST = {
     "Redis": "machines",
     "proxy": "recipes/proxies",
     "sitemap": "sitemaps",
-    "noindex": "settings",
+    "noindex": "tags_and_use",
     "GPTBot": "recipes/training",
     "Prometheus": "status",
     "captcha": "pauses",

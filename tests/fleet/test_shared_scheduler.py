@@ -85,6 +85,20 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.next_request() is not None
 
 
+def test_a_request_with_a_delay_waits_on_redis_too(crawler, scheduler, clock):
+    """It is counted from when it was scheduled, whichever worker gets the request."""
+    scheduler.enqueue_request(Request(f"{PAGE}/later", meta={"delay": 20}))
+    scheduler.enqueue_request(Request(f"{PAGE}/now"))
+    until(crawler, clock, lambda: len(scheduler) == 2)
+    assert scheduler.next_request().url == f"{PAGE}/now"
+    for _ in range(18):
+        assert scheduler.next_request() is None
+        answer(crawler, clock, 1.0)
+    assert scheduler.has_pending_requests()
+    answer(crawler, clock, 3.0)
+    assert scheduler.next_request().url == f"{PAGE}/later"
+
+
 def test_evicting_looks_only_at_requests_in_flight(
     crawler, scheduler, clock, monkeypatch
 ):
@@ -411,7 +425,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 
 
 def lose_lease(crawler) -> None:
-    """Have the worker's sites be others', as if it had been stopped for long."""
+    """Give the worker's sites to others, as if it had been stopped for long."""
     job = JobWorker.of(crawler)
     job.server.leave(job.job.worker, job.job.token)
 
