@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.http.request import NO_CALLBACK
 from webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /page/1\n"
@@ -78,3 +80,20 @@ async def test_without_pauses_each_answer_is_counted(web, caplog):
     assert crawled.stats["retry/count"] == 2
     assert "no site is paused, and no crawl delay obeyed" in caplog.text
     assert "replaced by a middleware" not in caplog.text
+
+
+@ensureDeferred
+async def test_without_pauses_what_a_callback_awaits_is_counted_too(webs):
+    """As a media pipeline sends its requests; not those of the package."""
+    web = webs()
+    web.chain(2)
+
+    class Awaiting(LinksSpider):
+        async def parse(self, response):
+            request = scrapy.Request(web.url + "/page/1", callback=NO_CALLBACK)
+            await self.crawler.engine.download_async(request)
+            yield {"url": response.url}
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {PAUSES: None}}
+    result = await crawl(Awaiting, settings, start_urls=[web.url + "/page/0"])
+    assert result.stats["mandelbot/requests/page"] == 2
