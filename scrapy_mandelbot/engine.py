@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from http.cookiejar import Cookie
 
     from scrapy.crawler import Crawler
+    from scrapy.exceptions import IgnoreRequest
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -51,7 +52,9 @@ SLOT_KEY = "download_slot"
 """The meta key that names the download slot of a request. Scrapy writes it into each
 request on its way, and a spider may choose a slot by it.
 """
-_AT_ONCE = 8  # CONCURRENT_REQUESTS_PER_DOMAIN in a Scrapy that still has it
+AT_ONCE = "CONCURRENT_REQUESTS_PER_DOMAIN"
+"""The setting of how many requests a download slot transfers at once."""
+_AT_ONCE = 8  # its default in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
@@ -196,9 +199,9 @@ def at_once_in_a_slot(settings: BaseSettings) -> int:
 
     0: any number. Fallback: Scrapy's default.
     """
-    if settings.get("CONCURRENT_REQUESTS_PER_DOMAIN") is None:
+    if settings.get(AT_ONCE) is None:
         return _AT_ONCE
-    return settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    return settings.getint(AT_ONCE)
 
 
 def _slot_settings(settings: BaseSettings) -> Mapping[str, Mapping[str, Any]]:
@@ -608,6 +611,14 @@ def when_feeds_fail(
 
 
 _KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})
+
+
+def is_forbidden(error: IgnoreRequest) -> bool:
+    """Return whether Scrapy's own middleware for robots.txt forbids the request.
+
+    Its message is all that says so. Without it: the request was dropped.
+    """
+    return str(error) == "Forbidden by robots.txt"
 
 
 def has_failed(crawler: Crawler) -> bool:

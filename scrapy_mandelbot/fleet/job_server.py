@@ -9,6 +9,7 @@ import hashlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import identity_of
 from scrapy_mandelbot.settings.config import setting_names
@@ -25,7 +26,7 @@ _OF_SCRAPY = (
     "COOKIES_ENABLED",
     "REQUEST_FINGERPRINTER_CLASS",
     "DOWNLOAD_DELAY",
-    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    engine.AT_ONCE,
     "DEPTH_LIMIT",
 )
 _OF_PACKAGE = (

@@ -17,6 +17,8 @@ CHANGES = ("closed", "gone", "fewer pages", "slower", "open again", "new")
 """Kinds of changes, the worst first."""
 _MOST_CHANGES = 20  # sites listed of each kind of change
 _SLOWER = 1.5  # times the median time to the first byte
+NOTICED = 0.1
+"""Seconds to the first byte: what takes less is not called slower, whatever it took."""
 _FEWER = 0.5  # of the pages of the previous crawl
 _LEAST_PAGES = 10  # of a site whose time or number of pages is compared
 
@@ -157,4 +159,4 @@ def _is_slower(was: CrawledSite, one: CrawledSite) -> bool:
         return False
     if min(was.pages, one.pages) < _LEAST_PAGES:
         return False
-    return one.time > _SLOWER * was.time
+    return one.time >= NOTICED and one.time > _SLOWER * was.time

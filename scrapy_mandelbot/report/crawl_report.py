@@ -182,6 +182,7 @@ class CrawlReport(CrawlExtension):
         if account is None:
             return header
         judged = account.judged(reason)
+        said = account.verdict(reason)
         return header._replace(
             from_former_run=account.from_former_run,
             left=account.left,
@@ -189,7 +190,10 @@ class CrawlReport(CrawlExtension):
             reasons=judged.reasons,
             unmet=tuple(account.expectations(reason).unmet),
             items=account.project.items,
-            verdict=account.verdict(reason),
+            verdict=said.line,
+            came=said.came,
+            missing=said.missing,
+            to_do=said.to_do,
         )
 
     def _write(self, header: ReportHeader) -> bool:
@@ -255,6 +259,12 @@ class ReportHeader(NamedTuple):
     """Items that passed the pipelines; None: unknown."""
     verdict: str = ""
     """How it ended, and what to do."""
+    came: str = ""
+    """Of that, how it ended and what came."""
+    missing: tuple[str, ...] = ()
+    """What did not, and why."""
+    to_do: tuple[str, ...] = ()
+    """What to do about it."""
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
@@ -298,6 +308,9 @@ def filling(
         "reasons": list(header.reasons),
         "unmet": list(header.unmet),
         "verdict": header.verdict,
+        "came": header.came,
+        "missing": list(header.missing),
+        "to_do": list(header.to_do),
         "items": header.items,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,

@@ -455,7 +455,7 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+        if not self._crawl.fetches_rules or request.meta.get("dont_obey_robotstxt"):
             return False
         if not site.name.startswith("http"):
             return False
@@ -693,7 +693,7 @@ class SiteQueue:
         if queue.section != PAST_PAUSES or queue.site.is_plain:
             return False
         name = queue.site.name
-        if not self._crawl.config.obey or not name.startswith("http"):
+        if not self._crawl.fetches_rules or not name.startswith("http"):
             return True
         return self._crawl.known_rules(name) is not None
 

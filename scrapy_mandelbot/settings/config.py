@@ -83,9 +83,6 @@ class Config:
     robots_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000
     )
-    robots_max_redirects: int = _setting(
-        'MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10
-    )
     private_hosts: bool = _setting(
         'MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False
     )

@@ -7,13 +7,15 @@ as many as fit; ``report.json`` has those of all sites.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import pages
 from mandelbot.formatting import counted, number
 
 from scrapy_mandelbot.fields import details, page_table, tiles
+from scrapy_mandelbot.report.comparison import NOTICED
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.time_text import duration, without_zone
 
@@ -84,10 +86,52 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "note", "Refused", f"{refused}; {pauses}, {time} in all."
 
 
+_SETTING = re.compile(r"(MANDELBOT_[A-Z_]+)(?:\['(\w+)'\])?")
+"""A setting, or one of its options, as the verdict names it."""
+
+
+def linked(sentence: str) -> list[tuple[str, str]]:
+    """Return a sentence in parts: texts, and the settings that they lead to, or ""."""
+    parts = []
+    at = 0
+    for found in _SETTING.finditer(sentence):
+        setting, option = found.groups()
+        parts.append((sentence[at : found.start()], ""))
+        parts.append((_short(setting, option), setting))
+        at = found.end()
+    parts.append((sentence[at:], ""))
+    return parts
+
+
+def _short(setting: str, option: str | None) -> str:
+    if option is None:
+        return setting
+    group = setting.removeprefix("MANDELBOT_").removesuffix("_OPTIONS").lower()
+    return f"the {group} option “{option}”"
+
+
+def settings_named(sentences: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each setting that sentences name, and how it is written."""
+    written: dict[str, list[str]] = {}
+    for sentence in sentences:
+        for setting, option in _SETTING.findall(sentence):
+            options = written.setdefault(setting, [])
+            if option and option not in options:
+                options.append(option)
+    return [(name, _assignment(name, options)) for name, options in written.items()]
+
+
+def _assignment(name: str, options: list[str]) -> str:
+    if not options:
+        return f"{name} = …"
+    values = ", ".join(f'"{option}": …' for option in options)
+    return f"{name} = {{{values}}}"
+
+
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     sites = report["sites"]
     lost = report["total"]["lost"]
-    if lost:
+    if lost and not report["missing"]:
         text = "Links on those pages were not followed."
         yield "warning", "Lost", f"{counted(lost, 'request')} failed. {text}"
     for state, what in _TROUBLES.items():
@@ -150,7 +194,7 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         first_time = answers["first_time"]
         if time is None or first_time is None:
             continue
-        if time > _SLOWER * first_time:
+        if time >= NOTICED and time > _SLOWER * first_time:
             now = f"median time to the first byte {duration(time)}"
             text = f"{one['site']}: {now}, at first {duration(first_time)}"
             slower.append((time / first_time, text))
@@ -215,6 +259,9 @@ def page_of(report: dict[str, Any]) -> str:
             "sites": report["total"]["sites"],
             "folded": folded,
             "in_short": list(in_short(report)),
+            "missing": list(map(linked, report["missing"])),
+            "to_do": list(map(linked, report["to_do"])),
+            "settings": settings_named([*report["missing"], *report["to_do"]]),
             "result_kind": RESULTS.get(report["result"], ""),
             "tiles": list(_tiles(report["total"])),
             "compared": report["compared"],
