@@ -270,12 +270,13 @@ class Site:
         While final attempts are made: one that was refused in them, or twice before.
         Once may be a limit's doing. Its fingerprint counts, if it has one.
         """
-        if self.pause.is_given_up:
-            return True
+        states = [self.pause.state]
         section = self.faults.of(flight.request)
-        if section is not None and section.pause.is_given_up:
+        if section is not None:
+            states.append(section.pause.state)
+        if PauseState.GIVEN_UP in states:
             return True
-        if not self._makes_final_attempts(section):
+        if PauseState.LAST_ATTEMPTS not in states:
             return False
         return self.times(flight.fingerprint or b"") > 1
 

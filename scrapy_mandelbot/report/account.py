@@ -392,8 +392,8 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return []
-        forbidden = [one.site for one in recorder.record if one.is_forbidden]
-        return sorted(map(shown, forbidden))
+        without = [one for one in recorder.record if not one.pages]  # few
+        return sorted(shown(one.site) for one in without if one.is_forbidden)
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))

