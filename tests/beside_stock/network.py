@@ -21,6 +21,9 @@ from loop_time import TIME
 from scrapy import signals
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
+from twisted.internet.error import ConnectionLost
+from twisted.python.failure import Failure
+from twisted.web._newclient import ResponseNeverReceived
 
 try:
     from scrapy.exceptions import (
@@ -193,7 +196,9 @@ class Handler:
             raise CannotResolveHostError(f"DNS lookup failed: {url}") from said
         if fault is Fault.BROKEN:
             raise AttributeError("'NoneType' object has no attribute 'connection'")
-        raise DownloadFailedError("Connection lost")
+        # as Twisted's client for HTTP/1.1: Scrapy keeps its error as the cause
+        lost = ResponseNeverReceived([Failure(ConnectionLost())])
+        raise DownloadFailedError("Connection lost") from lost
 
     async def _deliver(
         self, request: Request, answer: Answer, timeout: float
