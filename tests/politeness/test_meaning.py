@@ -216,6 +216,7 @@ NO_RESPONSE = {
     "connections refused by a site that has answered before",
     "connections reset or timed out by a site that has answered before",
     "the same from a host that has never answered",
+    "a name that no host has, of a host that is not known",
     "503 to several names of one server",
     "robots.txt forbids it",
 }
