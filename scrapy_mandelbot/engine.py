@@ -209,12 +209,14 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
     """Return whether the downloader, its middlewares included, still has the request.
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request
-    ends.
+    ends. The throttler of scrapy/scrapy#6931 holds requests back before that.
 
     Fallback: whether its response is not parsed yet; else True, as every end is
     reported except that of a request which a middleware replaces on its way out.
     """
     engine: Any = crawler.engine
+    if request in getattr(engine, "_throttler_waiting", ()):
+        return True
     try:
         return request in engine.downloader.active
     except TypeError:  # a custom one need only be true or false

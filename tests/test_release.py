@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import library_page
+from pages import page as read_page
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
@@ -271,7 +273,7 @@ def test_an_issue_form_names_commands_that_exist(path):
     """What a report asks for can be had."""
     text = path.read_text(encoding="utf-8")
     verbs = re.findall(r"`(?:scrapy robots|mandelbot) (\w+)", text)
-    page = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+    page = library_page("command") + read_page("robots_command")
     assert all(verb in page for verb in verbs)
     for name in re.findall(r"MANDELBOT_\w+", text):
         assert f"\n{name}\n~" in (ROOT / "docs" / "settings.rst").read_text()

@@ -88,6 +88,8 @@ def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Resul
         waiting=stored_report.waiting_data(contents, _tries(invocation), time.time()),
         workers=len(contents.workers),
         unreported=unreported,
+        expected=invocation.setting("expect"),
+        failing=invocation.setting("exit_status"),
     )
     made = job_report.job_report(bodies, state, int(invocation.setting("summary")))
     if made is None:
@@ -100,7 +102,8 @@ def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Resul
             replace_file(lost, (f"{json.dumps(one)}\n".encode() for one in made.lost))
         else:
             lost.unlink(missing_ok=True)
-    return Result(1 if made.remarks else 0, made.data, text, made.remarks)
+    is_bad = bool(made.remarks) or made.has_failed
+    return Result(1 if is_bad else 0, made.data, text, made.remarks)
 
 
 def _exported(requests: Iterable[StoredOutline]) -> Result:

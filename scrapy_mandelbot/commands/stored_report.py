@@ -8,7 +8,7 @@ from mandelbot.cli.output import cut, joined
 from mandelbot.formatting import columns, counted, printable, shown
 
 from scrapy_mandelbot.politeness.budget import Spent
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 _JOB_HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
 _SITE_WIDTH = 40
-_NO_PAUSE = StoredPause(0, "")
+_NO_PAUSE = LeftPause(0, "")
 
 
 def _minute(iso: str) -> str:
@@ -113,7 +113,7 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
             if one.section:
                 until_of[site, one.section] = one.until
             else:
-                pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
+                pauses[site] = one
     pauses |= job.pauses
     budgets = {
         site: known.budget

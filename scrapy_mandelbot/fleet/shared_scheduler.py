@@ -13,7 +13,8 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
-from scrapy_mandelbot.scheduling.round_robin import QueueParts
+from scrapy_mandelbot.scheduling.round_robin import DELAYED, QueueParts
+from scrapy_mandelbot.scheduling.site_queue import start_delay
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -90,9 +91,11 @@ class SharedJobScheduler(StoredScheduler):
             self._queue.push(request)
             # As a worker accepts a request when it is handed out: see `take`.
             self._throttle.sites.of_request(request).tally.return_to_queue()
-        elif not self._worker.storage.push_new(self._line_of(request), request):
-            self._queue.load(self._line_of(request))
-            self._count("enqueued", self._unacked.get(request))
+        else:
+            line = self._line_of(request)
+            if not self._worker.storage.push_new(line, request):
+                self._queue.load(line)
+                self._count("enqueued", self._unacked.get(request))
         self._worker.pushed()
 
     def _dropped(self, request: Request) -> None:
@@ -112,4 +115,7 @@ class SharedJobScheduler(StoredScheduler):
 
     def _line_of(self, request: Request) -> str:
         slot = engine.slot_key(self._crawler, request)
-        return QueueParts(site_of_request(request), slot).name
+        section = ""
+        if start_delay(request, self._worker.clock.now()):
+            section = DELAYED
+        return QueueParts(site_of_request(request), slot, section).name

@@ -22,7 +22,7 @@ from scrapy_mandelbot.report.expectations import judged as judged_expectations
 from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
-from scrapy_mandelbot.report.project_errors import ProjectErrors, named
+from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
@@ -64,6 +64,8 @@ _ONE_AND_MORE = {
     End.LEFT: ("left in the queue",),
 }
 _MOST_STATUSES = 3
+_HAS_LOST_THE_JOB = frozenset({"job_unreadable", "job_forgotten"})
+"""Finish reasons after which the same command does not continue."""
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 
 
@@ -105,7 +107,12 @@ class Account:
         """Whether the job is that of an earlier run, and may have little left to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
+        self._lost_first = ""
+        """Of the lost requests that had an answer, or were not sent: the first one's
+        site, and why.
+        """
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
+        self._crawl.events.subscribe(self._note_lost, events.REQUEST_LOST)
         for event in (events.JOB_RESUMED, events.JOB_HAD_FINISHED):
             self._crawl.events.subscribe(self._continues, event)
         connect = crawler.signals.connect
@@ -185,7 +192,7 @@ class Account:
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
         if lost:
             how = ends_text(lost)
-            if example := self._unanswered or self._given_up():
+            if example := self._unanswered or self._given_up() or self._lost_first:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
             parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
@@ -197,10 +204,8 @@ class Account:
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
             parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
-        if left and keeps and reason == BUDGET_REACHED:
-            parts.append("Raise MANDELBOT_SITE_BUDGET to continue.")
-        elif left and keeps and reason not in {"finished", "not finished"}:
-            parts.append("Run the same command to continue.")
+        if left and keeps:
+            parts += _how_to_continue(reason)
         return " ".join((*parts, *self._advice(lost, left)))
 
     def result(self, reason: str, total: Tally | None = None) -> Result:
@@ -222,9 +227,8 @@ class Account:
 
     def _counts(self, reason: str, total: Tally) -> Counts:
         """Return what a crawl is judged by, but for its exit status."""
-        errors = self._errors
         is_part = self._crawl.config.shares_job or self._is_continued
-        return Counts(
+        its = Counts(
             requested=total.taken + self.from_former_run,
             answers=total.handed_on,
             pages=total.pages + total.cached,
@@ -233,16 +237,13 @@ class Account:
             unknown_hosts=total.by_end().get(End.NO_HOST, 0),
             forbidden_sites=len(self.forbidden_sites()),
             denied_sites=len(self._denied_sites(total)),
-            callbacks=errors.callbacks.total(),
-            items=errors.items_scraped,
-            failed_items=errors.items.total(),
-            unwritten=errors.unwritten.total(),
             unmet=len(self.expectations(reason, total).unmet),
             is_running=reason == "not finished",
             is_stopped=reason not in _COMPLETE_REASONS,
             is_by_hand=reason == "shutdown",
             is_part=is_part or self.from_former_run > 0 or bool(self._aside),
         )
+        return self.project.joined_with(its)
 
     def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
         """Yield what is missing though no request is lost."""
@@ -262,29 +263,13 @@ class Account:
             pages = counted(failed, "page")
             yield f"{pages} failed (5xx) at sites that are well."
         yield from self._sites_short_of_pages(total)
-        yield from self._errors_of_the_project(its)
-        expectations = self.expectations(reason, total)
-        if expectations.unmet:
-            yield f"Not as expected: {'; '.join(expectations.unmet)}."
-        if expectations.unknown:
-            yield f"Not compared: {'; '.join(expectations.unknown)}."
-
-    def _errors_of_the_project(self, its: Counts) -> Iterator[str]:
-        errors = self._errors
-        if its.callbacks:
-            callbacks = counted(its.callbacks, "callback")
-            yield f"{callbacks} failed{named(errors.callbacks)}."
-        if its.failed_items:
-            items = counted(its.failed_items, "item")
-            yield f"{items} failed in a pipeline{named(errors.items)}."
-        if its.unwritten:
-            items = counted(its.unwritten, "item")
-            yield f"{items} could not be written{named(errors.unwritten)}."
+        yield from self.project.sentences()
+        yield from self.expectations(reason, total).sentences()
 
     @property
-    def items(self) -> int:
-        """Items that passed the pipelines."""
-        return self._errors.items_scraped
+    def project(self) -> ProjectRecord:
+        """Items that passed the pipelines, and what failed in the project."""
+        return self._errors.record
 
     def expectations(self, reason: str, total: Tally | None = None) -> Found:
         """Return which expectations of the project a crawl that ends so does not meet.
@@ -312,7 +297,8 @@ class Account:
     def _came(self, total: Tally, *, is_resumed: bool) -> Came:
         """Return what came of the crawl, that of its job's earlier runs included."""
         pages: int | None = total.pages + total.cached
-        items: int | None = self.items
+        project = self.project
+        items: int | None = project.items
         if is_resumed:
             previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
@@ -323,8 +309,8 @@ class Account:
             items=items,
             lost=total.lost,
             failed=total.by_end().get(End.PAGE_FAILED, 0),
-            callbacks=self._errors.callbacks.total(),
-            unwritten=self._errors.unwritten.total(),
+            callbacks=project.callbacks.total(),
+            unwritten=project.unwritten.total(),
         )
 
     def _unknown_hosts(self, its: Counts) -> str:
@@ -447,6 +433,12 @@ class Account:
     def _continues(self, _values: Mapping[str, Any]) -> None:
         self._is_continued = True
 
+    def _note_lost(self, values: Mapping[str, Any]) -> None:
+        if self._lost_first or values["end"] not in Tally.LOST - {End.NETWORK}:
+            return
+        site, why = shown(values["site"]), values["why"]
+        self._lost_first = why if why.startswith(site) else f"{site}: {why}"
+
     def _set_aside(self, values: Mapping[str, Any]) -> None:
         self._aside = self._aside or shown(str(values["request"]))
 
@@ -557,7 +549,7 @@ class Account:
         given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
-        if self._crawl.throttle.network.is_down(self._now_or_end()):
+        if self._crawl.throttle.network.down_since <= self._now_or_end():
             yield "No site answered at the end: is the network up?"
         elif given_up:
             options = " and ".join(self._options_that_help())
@@ -579,6 +571,16 @@ class Account:
             yield f"Raise {option} to wait longer outside the queue."
         if End.ERROR in lost:
             yield "See the errors in the log."
+
+
+def _how_to_continue(reason: str) -> Iterator[str]:
+    """Yield how the requests that a job keeps after this finish reason are crawled."""
+    if reason == BUDGET_REACHED:
+        yield "Raise MANDELBOT_SITE_BUDGET to continue."
+    elif reason in _HAS_LOST_THE_JOB:
+        yield "See the error in the log."
+    elif reason not in {"finished", "not finished"}:
+        yield "Run the same command to continue."
 
 
 def account_of(crawler: Crawler) -> Account | None:

@@ -1,6 +1,6 @@
 """The report on a crawl, written as JSON and as a page.
 
-``docs/report.rst`` describes the fields. Times are ISO 8601 in UTC; durations are
+``report.schema.json`` describes the fields. Times are ISO 8601 in UTC; durations are
 seconds.
 """
 
@@ -187,7 +187,7 @@ class CrawlReport(CrawlExtension):
             result=str(judged.result),
             reasons=judged.reasons,
             unmet=tuple(account.expectations(reason).unmet),
-            items=account.items,
+            items=account.project.items,
             verdict=account.verdict(reason),
         )
 

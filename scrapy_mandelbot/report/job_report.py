@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot.formatting import columns, counted
 
-from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report import worker_report
 from scrapy_mandelbot.report.account import came_text, ends_text
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
-from scrapy_mandelbot.report.judgement import Counts, judge
+from scrapy_mandelbot.report.expectations import Came, Found, judged, sums_by_place
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
+from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.time_text import duration, iso_time, without_zone
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.tally import Tally
     from scrapy_mandelbot.report.worker_report import WorkerReport
 
 _HEAD = ("WORKER", "PAGES", "LOST", "FROM (UTC)", "TO (UTC)", "")
@@ -35,6 +37,10 @@ class JobState(NamedTuple):
     """Workers that are alive."""
     unreported: int
     """Workers whose reports are gone, as there were too many."""
+    expected: Mapping[str, Any] = MappingProxyType({})
+    """What the project expects of the whole job (``MANDELBOT_EXPECT``)."""
+    failing: Sequence[str] = ()
+    """What it takes for a failure (``MANDELBOT_EXIT_STATUS``)."""
 
 
 class JobReport(NamedTuple):
@@ -47,6 +53,8 @@ class JobReport(NamedTuple):
     lost: list[dict[str, str]]
     """Lost requests: the first thousand of each worker."""
     remarks: list[str]
+    has_failed: bool
+    """Whether the job has ended in a way that the project takes for a failure."""
 
 
 def job_report(
@@ -74,8 +82,26 @@ def job_report(
     left = sum(one["waiting"] + one["under_way"] for one in job.waiting)
     is_running = job.workers > 0
     ended = job.now if is_running else max(one.ended for one in workers)
-    result = judge(_counts(record, total, left, is_running=is_running)).result
-    verdict = _verdict(total, ended - record.began, left, job)
+    project = _project_of(workers)
+    found = Found([], [])
+    if not (is_running or left):
+        found = _expectations(job.expected, record, total, project)
+    its = _counts(record, total, left, is_running=is_running)
+    its = its._replace(unmet=len(found.unmet))
+    if project is not None:
+        its = project.joined_with(its)
+    judgement = judge(its)
+    result = judgement.result
+    said = [_verdict(total, ended - record.began, left, job)]
+    if project is not None:
+        said += project.sentences()
+    said += found.sentences()
+    failures = [] if is_running else _failures(job.failing, judgement)
+    if failures:
+        result = Result.FAILED
+        names = " and ".join(map(repr, failures))
+        said.append(f"Exit status 1: MANDELBOT_EXIT_STATUS names {names}.")
+    verdict = " ".join(said)
     header = ReportHeader(
         spider=workers[-1].spider,
         agent=workers[-1].agent,
@@ -85,6 +111,9 @@ def job_report(
         left=left,
         is_finished=not is_running,
         result=str(result),
+        reasons=judgement.reasons,
+        unmet=tuple(found.unmet),
+        items=None if project is None else project.items,
         verdict=verdict,
     )
     rows = [_worker_data(one) for one in workers]
@@ -92,7 +121,51 @@ def job_report(
     table = summary(record, ended, most_sites)
     lost = [line for one in workers for line in one.lost]
     text = f"{result}: {verdict}\n\n{table}\n\n{_workers_table(rows)}\n"
-    return JobReport(data, text, lost, remarks)
+    return JobReport(data, text, lost, remarks, bool(failures))
+
+
+def _project_of(workers: Sequence[WorkerReport]) -> ProjectRecord | None:
+    """Return what came of the project's own code; None: not all workers know."""
+    whole = ProjectRecord()
+    for worker in workers:
+        if worker.project is None:
+            return None
+        whole.add(worker.project)
+    return whole
+
+
+def _expectations(
+    expected: Mapping[str, Any],
+    record: CrawlRecord,
+    total: Tally,
+    project: ProjectRecord | None,
+) -> Found:
+    if not expected:
+        return Found([], [])
+    came = Came(
+        pages=total.pages + total.cached,
+        items=None if project is None else project.items,
+        lost=total.lost,
+        failed=total.by_end().get(End.PAGE_FAILED, 0),
+        callbacks=0 if project is None else project.callbacks.total(),
+        unwritten=0 if project is None else project.unwritten.total(),
+    )
+    tallies = [(one, one.site) for one in record]
+    sites = dict(sums_by_place(expected.get("sites", ()), tallies, Tally()))
+    known = {name: its for name, its in expected.items() if name != "of_last_time"}
+    found = judged(known, came, None, sites)
+    if "of_last_time" in expected:
+        found.unknown.append("the previous crawl, of which a job on Redis keeps none")
+    return found
+
+
+def _failures(kinds: Sequence[str], judgement: Judgement) -> list[str]:
+    """Return which of these kinds of ends the job has come to."""
+    return [
+        kind
+        for kind in kinds
+        if kind in judgement.reasons or (kind == "incomplete" and judgement.reasons)
+    ]
 
 
 def _added_up(workers: Sequence[WorkerReport]) -> CrawlRecord:

@@ -100,6 +100,12 @@ METRICS = (
         "up-down",
     ),
     Metric(
+        "mandelbot.run.finish_reason",
+        "1",
+        "1: the run has ended for this reason.",
+        "up-down",
+    ),
+    Metric(
         "mandelbot.run.ended",
         "s",
         "When the last run ended, in seconds since the epoch.",
@@ -118,6 +124,7 @@ LATEST = frozenset(
     {
         "mandelbot.network.down",
         "mandelbot.run.reasons",
+        "mandelbot.run.finish_reason",
         "mandelbot.run.ended",
         "mandelbot.job.unsaved",
         "mandelbot.job.workers",

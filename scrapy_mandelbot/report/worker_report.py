@@ -20,12 +20,16 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.fields import Fold
 from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.lost_requests import lost_line
+from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.summary import CrawlExtension
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fields import Field
@@ -79,6 +83,8 @@ class WorkerReport(NamedTuple):
     """The sums of all other sites; its `sites` is 0 if there are none."""
     lost: list[dict[str, str]]
     """The first lost requests, as in the file of lost requests."""
+    project: ProjectRecord | None = None
+    """What came of the project's own code; None: an older version did not say."""
 
 
 class SharedReport(CrawlExtension):
@@ -138,6 +144,9 @@ class SharedReport(CrawlExtension):
             "has_ended": has_ended,
             "lost": list(self._lost),
         }
+        account = account_of(self._crawler)
+        if account is not None:
+            data["project"] = vars(account.project)
         yield from filling(data, self._recorder.record, self._crawl.now())
 
 
@@ -179,6 +188,7 @@ def read(body: bytes) -> WorkerReport:
                 {_of(str, name): _of(str, value) for name, value in one.items()}
                 for one in data["lost"]
             ],
+            project=_read_project(data.get("project")),
         )
     except (zlib.error, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"no report of a worker: {error!r:.200}") from error
@@ -215,6 +225,17 @@ def _read_site(data: Mapping[str, Any]) -> SiteRecord:
         if about.is_left and value is not None:
             setattr(one, about.name, _read_value(about, value))
     return one
+
+
+def _read_project(data: Mapping[str, Any] | None) -> ProjectRecord | None:
+    if data is None:
+        return None
+    record = ProjectRecord(items=_of(int, data["items"]))
+    for name in ("callbacks", "failed_items", "unwritten"):
+        errors: Counter[str] = getattr(record, name)
+        for error, count in data[name].items():
+            errors[_of(str, error)] = _of(int, count)
+    return record
 
 
 def _read_value(about: Field, value: Any) -> Any:

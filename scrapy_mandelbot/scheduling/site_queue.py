@@ -25,6 +25,7 @@ from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
 from scrapy_mandelbot.scheduling.round_robin import (
+    DELAYED,
     PAST_PAUSES,
     QueueParts,
     RoundRobin,
@@ -40,7 +41,46 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
+DUE = "mandelbot_due"
+"""Meta key of a request with a delay: when it may be sent, and its delay, in seconds.
+Written as it is scheduled, by the time of day, so that a job that is resumed knows it.
+"""
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
+
+
+def start_delay(request: Request, now: float) -> bool:
+    """Turn the delay that a request asks for into the time when it may be sent.
+
+    As scrapy/scrapy#7873 does: `delay` is consumed, so that no copy of the request is
+    delayed again, such as a retry; `delayed` lists all its delays. What is no number is
+    the project's own. Returns whether the request waits for such a time.
+    """
+    meta = request.meta
+    delay: Any = meta.get("delay")
+    if type(delay) in {int, float} and 0 < delay < inf:
+        del meta["delay"]
+        meta[DUE] = [now + delay, delay]
+        meta["delayed"] = [*meta.get("delayed", ()), delay]
+    return DUE in meta
+
+
+def end_delay(request: Request, now: float) -> float:
+    """End the delay of a request, if it is over; return when it is, or 0.
+
+    No later than after its delay: the clock that it was counted from may be ahead.
+    """
+    meta = request.meta
+    if DUE not in meta:
+        return 0.0
+    at: float
+    delay: float
+    at, delay = meta[DUE]
+    if at <= now:
+        del meta[DUE]
+        return 0.0
+    at = min(at, now + delay)
+    meta[DUE] = [at, delay]
+    return at
 
 
 class _Delayed:
@@ -191,7 +231,10 @@ class SiteQueue:
         slot = self._name_slot(request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
-        is_special = "dont_pause" in request.meta or "dont_obey_budget" in request.meta
+        meta = request.meta
+        is_special = "dont_pause" in meta or "dont_obey_budget" in meta
+        if "delay" in meta or DUE in meta:
+            is_special |= start_delay(request, self._crawl.now())
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -238,6 +281,11 @@ class SiteQueue:
                 if self._storage.is_tired:
                     return None
                 continue
+            if queue.section:
+                due = end_delay(request, self._crawl.now())
+                if due:
+                    self._delay(_Delayed(queue, request), due)
+                    continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
@@ -439,6 +487,8 @@ class SiteQueue:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
+        if DUE in request.meta and not path:
+            path = DELAYED
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
         if request.meta.get("dont_obey_budget"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -508,6 +508,11 @@ def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
         source = sources.get(priority, f"priority {priority}")
         found.append(SettingInForce(setting.name, value, source))
     return found
+
+
+def setting_names(attributes: Iterable[str]) -> dict[str, str]:
+    """Return the names that users write for attributes of `Config`."""
+    return {attribute: _SETTINGS[attribute].name for attribute in attributes}
 
 
 def setting_defaults() -> dict[str, object]:

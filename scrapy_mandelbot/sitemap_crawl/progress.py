@@ -14,13 +14,14 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.files import replace_file
+from mandelbot.files import open_regular, replace_file
 from mandelbot.formatting import shown
 
 from scrapy_mandelbot import events
@@ -46,6 +47,16 @@ _IN_JOB = "sitemaps/"
 _SITES = f"{_IN_JOB}site/"
 _KNOWN = f"{_IN_JOB}known/"
 _BEGUN = f"{_IN_JOB}begun"
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged state leads to."""
 _EVERY = 1.0  # seconds between commits of offsets
 # seconds between commits of long lists, which grow with each sitemap
 _LISTS_EVERY = 10.0
@@ -335,13 +346,18 @@ class Progress:
     def _rows_of_file(self) -> dict[str, bytes]:
         path = self._folder / _STATE
         try:
-            rows = json.loads(path.read_text(encoding="ascii"))
+            with open_regular(path) as file:
+                rows = json.load(file)
             return {name: row.encode() for name, row in rows.items()}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, AttributeError) as error:
+        except OSError as error:
             self._cannot_read(f"{path}: {error!r}")
-            return {}
+            with suppress(OSError):  # it is not in the way of the next one
+                path.rename(path.with_name(f"{path.name}.damaged"))
+        except _DAMAGE as error:
+            self._cannot_read(f"{path}: {error!r}")
+        return {}
 
     def _load(self, rows: dict[str, bytes]) -> list[CitedSitemap]:
         """Load the stored state; return the sitemaps whose entries are lost."""
@@ -359,7 +375,7 @@ class Progress:
                     )
                     for files in (progress.files, progress.unconfirmed):
                         files[:] = [one for one in files if self._is_there(one, lost)]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except _DAMAGE as error:
             self._cannot_read(repr(error))
             return []
         return lost

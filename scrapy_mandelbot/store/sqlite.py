@@ -32,7 +32,8 @@ from scrapy_mandelbot.store.sqlite_file import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
+    from scrapy_mandelbot.store.contract import CachedRobots
 
 T = TypeVar("T")
 
@@ -194,7 +195,7 @@ class SqliteStore(Store):
     def drop_copy(self, site: str) -> None:
         self._put("copy", site, None, ())
 
-    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, LeftPause]:
         self._mend_clock()
         rows = self._rows("SELECT IFNULL(MAX(number), 0) FROM pauses")
         self._last_change = rows[0][0] if rows else 0
@@ -206,7 +207,7 @@ class SqliteStore(Store):
             if pause is not None and pause.until > after
         }
 
-    def changed_pauses(self) -> dict[str, StoredPause | None]:
+    def changed_pauses(self) -> dict[str, LeftPause | None]:
         if self.database is None:  # no file is opened for this
             return {}
         versions = self._rows("PRAGMA data_version")
@@ -227,7 +228,7 @@ class SqliteStore(Store):
         read = partial(stored.as_changed_pause, now=self._now(), one_clock=_ONE_CLOCK)
         return dict(stored.read_rows(rows, read, self._path))
 
-    def put_pause(self, site: str, pause: StoredPause | None) -> None:
+    def put_pause(self, site: str, pause: LeftPause | None) -> None:
         row: tuple[Any, ...] = 0.0, "", 0
         if pause is not None:
             row = pause.until, as_text(pause.reason), pause.failed_probes
@@ -407,11 +408,9 @@ class SqliteStore(Store):
         with suppress(sqlite3.Error):  # a file that is only read keeps its pauses
             self.database.execute(_MEND_CLOCK, {"now": now, "one_clock": _ONE_CLOCK})
 
-    def _read_pauses(
-        self, query: str, *values: object
-    ) -> dict[str, StoredPause | None]:
+    def _read_pauses(self, query: str, *values: object) -> dict[str, LeftPause | None]:
         rows = self._rows(query, *values)
-        return dict(stored.read_rows(rows, stored.as_pause, self._path))
+        return dict(stored.read_rows(rows, stored.as_site_pause, self._path))
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(

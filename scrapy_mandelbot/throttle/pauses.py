@@ -13,8 +13,7 @@ from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, IN_DOUBT
 from scrapy_mandelbot.time_text import clock_time, duration
 
@@ -58,7 +57,7 @@ class Pauses:
         sites: Sites,
         in_flight: InFlight,
         network: Network,
-        put_pause: Callable[[str, StoredPause | None], None],
+        put_pause: Callable[[str, LeftPause | None], None],
         now: Callable[[], float],
         update: Callable[[Site], None],
         keeps_given_up: bool,
@@ -134,7 +133,7 @@ class Pauses:
             values["paused_for"] = max(0.0, self._now() - pause.since)
         values |= more
         if event in _STORED:
-            kept = StoredPause(values["until"], values["reason"], values["tries"])
+            kept = LeftPause(values["until"], values["reason"], values["tries"])
             self._put_pause(site.name, kept)
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
@@ -301,7 +300,7 @@ class Pauses:
             level = None
             if self._keeps_given_up:
                 left = site.pause
-                kept = StoredPause(left.until, left.reason, left.failed_probes)
+                kept = LeftPause(left.until, left.reason, left.failed_probes)
                 self._put_pause(site.name, kept)
         self.emit(event, site, level=level)
 

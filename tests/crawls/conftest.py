@@ -6,6 +6,7 @@ from weakref import WeakSet
 
 import pytest
 from loop_time import TIME
+from resolver import the_resolver  # noqa: F401 - a fixture
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 SETTLES = 0.002  # seconds of the machine in which nothing happens before time jumps
@@ -42,6 +43,11 @@ class OnItsWay:
         if self._looks > SILENT_AFTER:
             self._silent.update(sent)
         return is_on_its_way
+
+
+@pytest.fixture(autouse=True)
+def no_name_is_looked_up(resolver):
+    """Of the machine's own resolver nothing is asked twice."""
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import os
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +27,7 @@ from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job import opening, saves
+from scrapy_mandelbot.job import held_file, opening, saves
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 from scrapy_mandelbot.job.repair import repair
@@ -498,6 +499,31 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
     assert second.stats["finish_reason"] == "finished"
     both = {*first.spider.called[:5], *second.crawler.spider.called}
     assert both >= {web.url + path for path in web.pages}
+
+
+@ensureDeferred
+async def test_a_feed_without_room_for_a_while_loses_no_item(
+    webs, folder, monkeypatch, loop_is_turned
+):
+    """Nothing is committed until its items are in the file, and nothing is crawled
+    twice.
+    """
+    web = site(webs, 60)
+    feed = folder.with_name("items.jsonl")
+
+    def write(file: int, part: bytearray) -> int:
+        if 10 < len(web.hits) < 40:
+            raise OSError(28, "No space left on device")
+        return os.write(file, part)
+
+    monkeypatch.setattr(held_file, "write_to", write)
+    feeds = {str(feed): {"format": "jsonlines"}}
+    result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds)
+    assert result.stats["finish_reason"] == "finished"
+    assert result.logged("The job is saved again")
+    written = [json.loads(line)["url"] for line in feed.read_text().splitlines()]
+    assert sorted(written) == web.urls(60)
+    assert not result.logged("INCOMPLETE: ")
 
 
 class CannotWriteTheEnd(Noting):

@@ -11,19 +11,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import DOCS, page
+from pages import DOCS, LIBRARY_DOCS, page
 
 pytest.importorskip("sphinx")
 sys.path.insert(0, str(DOCS / "sphinx"))
 from search_words import WORDS
 
-GROUPS = [
-    "Tutorial",
-    "How-to guides",
-    "Reference",
-    "Explanation",
-    "mandelbot, the library",
-]
+ADDON, LIBRARY = "scrapy-mandelbot", "mandelbot"
+FOLDERS = {ADDON: DOCS, LIBRARY: LIBRARY_DOCS}
+GROUPS = {
+    ADDON: [
+        "Start",
+        "Recipes",
+        "My crawl went wrong",
+        "Reference",
+        "For contributors",
+    ],
+    LIBRARY: ["Use it", "Check files", "Know more"],
+}
 FIRST = {
     "503": "pauses",
     "429": "pauses",
@@ -38,10 +43,10 @@ FIRST = {
     "Redis": "machines",
     "proxy": "recipes/proxies",
     "sitemap": "sitemaps",
-    "noindex": "tags",
-    "GPTBot": "usage",
+    "noindex": "tags_and_use",
+    "GPTBot": "recipes/training",
     "Prometheus": "status",
-    "captcha": "says_no",
+    "captcha": "pauses",
 }
 FOUND = """
 if (!document.querySelector('.search-summary')?.textContent) return null;
@@ -50,21 +55,25 @@ return links.map((a) => new URL(a.href).pathname);
 """
 
 
-def listed() -> dict[str, list[str]]:
-    """Return the pages of each group of the index."""
+def listed(index: str) -> dict[str, list[str]]:
+    """Return the pages of each group of an index."""
     trees = re.findall(
         r"\.\. toctree::\n(?:   :.*\n)*?   :caption: (.+)\n(?:   :.*\n)*\n((?:  "
         r" \S+\n)+)",
-        page("index"),
+        index,
     )
     return {caption: pages.split() for caption, pages in trees}
 
 
-def test_each_page_is_in_one_group():
-    """The library, or one of four about crawls; the recipes have their own list."""
-    groups = listed()
-    assert list(groups) == GROUPS
-    there = {path.stem for path in DOCS.glob("*.rst")} - {"index"} | {"recipes/index"}
+@pytest.mark.parametrize("site", FOLDERS)
+def test_each_page_is_in_one_group(site):
+    """Of its own site; the recipes have their own list."""
+    index = (FOLDERS[site] / "index.rst").read_text("utf-8")
+    groups = listed(index)
+    assert list(groups) == GROUPS[site]
+    there = {path.stem for path in FOLDERS[site].glob("*.rst")} - {"index"}
+    if site == ADDON:
+        there.add("recipes/index")
     assert sorted(one for pages in groups.values() for one in pages) == sorted(there)
 
 
@@ -77,11 +86,12 @@ def test_each_recipe_is_listed():
     assert sorted(tree.split()) == sorted(there)
 
 
-def test_search_words_are_of_pages_that_exist():
+@pytest.mark.parametrize("site", FOLDERS)
+def test_search_words_are_of_pages_that_exist(site):
     """A word leads to one page."""
-    words = [word for words in WORDS.values() for word in words]
+    words = [word for words in WORDS[site].values() for word in words]
     assert len(words) == len({word.lower() for word in words})
-    assert [name for name in WORDS if not (DOCS / f"{name}.rst").is_file()] == []
+    assert [n for n in WORDS[site] if not (FOLDERS[site] / f"{n}.rst").is_file()] == []
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.store.contract import CachedRobots
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -257,7 +257,7 @@ def test_a_pause_found_by_another_crawl_is_stored_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.saves.now()
-    first.crawl.throttle.peers.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
+    first.crawl.throttle.peers.hear_pause(SITE, LeftPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -388,6 +388,19 @@ def test_a_crawl_delay_holds_for_the_next_owner():
     assert is_calm(site)
     site.give_up("enough")
     assert rest_of(site, 100.0, 0.0) == ENDLESS
+
+
+def test_a_quota_that_is_used_up_holds_for_the_next_owner():
+    """Until there is more of it; what is left of it may be asked for at once."""
+    site = Site("https://example.com", PausePolicy())
+    flights = [Flight(None, site) for _ in range(3)]
+    for flight in flights:
+        site.pacer.let_pass(flight)
+    for flight, left in zip(flights, (1, 0), strict=False):
+        site.pacer.note_quota(flight, left, 60.0, 100.0)
+        site.recheck()
+        assert rest_of(site, 110.0, 0.0) == ("0" if left else "50000")
+    assert rest_of(site, 161.0, 0.0) == "0"
 
 
 UNREADABLE = [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]

@@ -598,3 +598,32 @@ def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path
     second.send(signals.spider_opened)
     assert second.crawler.spider.state == {"pages": 7}
     assert not (tmp_path / "job" / "spider.state").exists()
+
+
+def test_a_delay_survives_kills(run, clock):
+    """The time is that of the day: what has passed has passed."""
+    first = run()
+    first.start("later", meta={"delay": 100})
+    first.start("now")
+    first.end(first.next())
+    assert first.all() == []
+    for _ in range(4):
+        clock.turn(20)
+        first.die()
+        first = run()
+        assert first.all() == []
+        assert len(first.scheduler) == 1, "it was not sent, and kills nothing"
+    clock.turn(20)
+    assert first.all() == ["later"]
+
+
+def test_a_delay_survives_an_orderly_end(run, clock):
+    first = run()
+    first.start("later", meta={"delay": 100})
+    assert first.all() == []
+    clock.turn(60)
+    first.close()
+    second = run()
+    assert second.all() == []
+    clock.turn(40)
+    assert second.all() == ["later"]

@@ -96,6 +96,16 @@ def test_seconds_stand_still_while_the_site_is_paused():
     assert Budget(BudgetLimits(pages=1)).run(0.0) == inf
 
 
+def test_a_clock_that_goes_back_gives_no_seconds_back():
+    budget = Budget(BudgetLimits(seconds=10))
+    budget.run(100.0)
+    budget.stop(104.0)
+    budget.run(200.0)
+    assert budget.spent(150.0).seconds == 4.0
+    budget.stop(150.0)
+    assert budget.spent(1000.0).seconds == 4.0
+
+
 def test_what_a_job_has_not_settled_is_not_used_up():
     """The next run sends it anew, and counts it."""
     budget = Budget(BudgetLimits(pages=10), takes_account=True)

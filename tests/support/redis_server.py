@@ -53,18 +53,14 @@ USER = "robot:se%2Fcret"
 """As it stands in a URL."""
 
 
+RIGHTS = "~mandelbot:* &mandelbot:* +@all -@dangerous"
+"""Of a worker's user, as docs/machines.rst has them."""
+
+
 def add_user(client: redis.Redis) -> None:
-    """Add a user with a password, who may use the package's keys and channels, and no
-    others.
-    """
-    client.acl_setuser(
-        "robot",
-        enabled=True,
-        passwords=["+se/cret"],
-        keys=["mandelbot:*"],
-        channels=["*"],
-        categories=["+@all"],
-    )
+    """Add a user with a password and the rights that docs/machines.rst asks for."""
+    user = ("robot", "reset", "on", ">se/cret")
+    client.execute_command("ACL", "SETUSER", *user, *RIGHTS.split())
 
 
 class RedisServer:
@@ -219,3 +215,13 @@ class ClusterNode(RedisServer):
         super().start()
         while b"cluster_state:ok" not in self._ask(b"CLUSTER INFO\r\n"):
             time.sleep(0.01)
+
+
+class Sentinel(RedisServer):
+    """A Sentinel that watches nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        own = folder / "sentinel.conf"
+        own.touch()  # it writes there what it knows
+        self._command[1:1] = [str(own), "--sentinel"]

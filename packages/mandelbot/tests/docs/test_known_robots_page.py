@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mandelbot.robotstxt.known_robots import FALLBACKS, IGNORE_STAR
-from pages import page
+
+PAGE = Path(__file__).parents[2] / "docs" / "command.rst"
 
 
 def test_both_tables_are_those_of_the_code():
     """Each with its source and date."""
-    lines = page("command")
+    lines = PAGE.read_text("utf-8")
     assert lines.count("\nrobot ") == 2
     before, after = lines.split("These robots obey only groups that name them")
     after = after.partition("A robot is known by")[0]

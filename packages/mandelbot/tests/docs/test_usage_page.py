@@ -10,11 +10,12 @@ import docutils.core
 import docutils.nodes
 import docutils.utils
 import pytest
+
 from mandelbot import RobotsTxt, usage
 from mandelbot.preferences.statements import CATEGORY_TEXTS, DOCUMENTS, MEANINGS
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
-CASES = Path(__file__).parents[2] / "packages" / "mandelbot" / "tests" / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 PAGE = (Path(__file__).parents[2] / "docs" / "usage.rst").read_text(encoding="utf-8")
 TREE = docutils.core.publish_doctree(
     PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
@@ -96,11 +97,3 @@ def test_the_examples_do_what_they_show():
     runner = doctest.DocTestRunner(verbose=False)
     assert runner.run(test).failed == 0
     assert runner.summarize(verbose=False).attempted >= 5
-
-
-@pytest.mark.parametrize("setting", re.findall(r"MANDELBOT_[A-Z_]+", PAGE))
-def test_every_setting_that_it_names_is_one(setting):
-    """Of docs/settings.rst."""
-    from scrapy_mandelbot.settings.config import setting_defaults
-
-    assert setting in setting_defaults()

@@ -5,32 +5,23 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import docutils.core
 import docutils.utils
 import pytest
+
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "findings.rst").read_text(encoding="utf-8")
-SECTIONS = dict(
-    re.findall(
-        r"^([a-z0-9-]+)\n~+\n\n((?:.*\n)*?)(?=^[\w-]+\n[~-]+\n|\Z)", PAGE, re.MULTILINE
-    )
-)
-FILES = re.compile(
-    r"^(?:Line (\d+)|Whole file)::\n\n((?: {4}.*\n|\n)+)(?:Clean::\n\n((?:"
-    r" {4}.*\n|\n)+))?",
-    re.MULTILINE,
-)
-CLEAN = PAGE.partition("it is this::\n\n")[2].partition("\n\n\n")[0]
-DELIVERIES = re.compile(r"^\| Found: ``(.+)``\n\| Clean: ``(.+)``$", re.MULTILINE)
+EXAMPLES = runpy.run_path(str(DOCS / "examples.py"))
+SECTIONS = dict(EXAMPLES["SECTION"].findall(PAGE))
 
 
-def octets(block):
-    """Return what a block of the page stands for."""
-    text = "".join(line[4:] + "\n" for line in block.rstrip("\n").split("\n"))
+def octets(text):
+    """Return what an example of a file stands for."""
     text = re.sub(r"\[([^\[\]]+) (\d+) times\]", lambda run: run[1] * int(run[2]), text)
     return text.encode().decode("unicode_escape").encode("latin-1")
 
@@ -71,15 +62,18 @@ def test_the_section_says_what_the_code_says(code):
     kind, section = FINDINGS[code], SECTIONS[code]
     said = " ".join(section.replace("\\*", "*").split())
     assert said.startswith(f"*{kind.severity}* {kind.text} {kind.why} ")
-    files, deliveries = FILES.search(section), DELIVERIES.search(section)
-    assert (files is None) != (deliveries is None)
-    if files:
-        line = int(files[1]) if files[1] else None
-        assert lines(lint(octets(files[2])), code) == [line]
-        assert lines(lint(octets(files[3] or CLEAN)), code) == []
+    example = EXAMPLES["examples"](PAGE)[code]
+    if "line" in example:
+        assert lines(lint(octets(example["found"])), code) == [example["line"]]
+        assert lines(lint(octets(example["clean"])), code) == []
     else:
-        assert len(lines(lint_delivery(delivery(deliveries[1])), code)) == 1
-        assert lines(lint_delivery(delivery(deliveries[2])), code) == []
+        assert len(lines(lint_delivery(delivery(example["found"])), code)) == 1
+        assert lines(lint_delivery(delivery(example["clean"])), code) == []
+
+
+def test_the_command_has_the_examples_of_the_page():
+    """``python docs/examples.py`` writes them."""
+    assert EXAMPLES["FILE"].read_text("utf-8") == EXAMPLES["written"](PAGE)
 
 
 @pytest.mark.parametrize("name", ["findings.rst", "corrections.rst"])

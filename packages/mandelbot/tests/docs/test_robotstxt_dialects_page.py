@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+
 from mandelbot import DIALECTS, Dialect, RobotsTxt
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dialects.rst").read_text(encoding="utf-8")
