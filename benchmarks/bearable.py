@@ -49,6 +49,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import laws
+import quotes
 from simulated_queue import MeasuredSiteAndQueue, SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
 
@@ -615,6 +616,7 @@ def write_table(seeds: range, pages: int) -> None:
         written = csv.writer(file, lineterminator="\n")
         written.writerow(["site; requests at once", *_HEADS.values(), "goals"])
         written.writerows(rows)
+    quotes.write_pages()
     met = sum(row[-1] == "met" for row in rows)
     print(f"goals met: {met} of {len(rows)}")
 

@@ -7,6 +7,8 @@ the sidebar and its words, and their sums. Tables, code, drawings, lists of page
 included files and comments are left out: they are looked up, not read. `TO_READ` are
 the pages of a user, which should stay below `GOAL`; reference counts apart.
 
+The last line counts the names of the reference that a user may have to learn.
+
 Exits with 1 if a page is in no part of the sidebar.
 """
 
@@ -29,6 +31,15 @@ TO_READ = (
 )
 """What a user reads: pages, and folders of pages."""
 GOAL = 16_000
+NAMES = {
+    "settings": ("settings", r"^((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)\n~+$"),
+    "their keys": ("settings", r"^``[a-z_]+`` \("),
+    "meta keys": ("meta", r"^``[a-z_]+``"),
+    "hooks": ("hooks", r"^``[a-z_]+``"),
+    "metrics": ("status", r"^``mandelbot\.[a-z_.]+``"),
+    "stats": ("stats", r"^``mandelbot/[a-z0-9_/]+``"),
+}
+"""Kinds of names, each with its page and how an entry begins there."""
 PROSE = frozenset(
     {"note", "tip", "hint", "important", "warning", "seealso", "glossary"}
 )
@@ -137,6 +148,15 @@ def is_read(page: Page) -> bool:
     return page.name.partition("/")[0] in TO_READ
 
 
+def names() -> dict[str, int]:
+    """Return how many names of each kind the reference has."""
+    found = {}
+    for kind, (page, entry) in NAMES.items():
+        text = (DOCS / f"{page}.rst").read_text("utf-8")
+        found[kind] = len(re.findall(entry, text, re.MULTILINE))
+    return found
+
+
 def main() -> int:
     """Print the words of all pages."""
     nowhere = []
@@ -149,6 +169,8 @@ def main() -> int:
         nowhere += sorted({*folder.rglob("*.rst")} - listed)
     read = sum(page.words for page in pages(DOCS) if is_read(page))
     print(f"To read ({', '.join(TO_READ)}): {read:,} words; the goal is {GOAL:,}")
+    counts = (f"{count} {kind}" for kind, count in names().items())
+    print(f"Names: {', '.join(counts)}")
     for path in nowhere:
         print(f"{path} is in no part of the sidebar", file=sys.stderr)
     return 1 if nowhere else 0

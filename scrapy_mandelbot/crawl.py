@@ -101,6 +101,10 @@ class Crawl:
         self.now = self.clock.now
         """Returns seconds since the epoch, by a clock that is not set during the crawl.
         """
+        self.fetches_rules = self.config.obey
+        """Whether the package fetches the rules of sites, so that requests wait for
+        them; not where another component obeys robots.txt.
+        """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
         self.is_for_a_person: Callable[[Request], bool] = engine.is_awaited

@@ -147,6 +147,20 @@ def test_a_release_waits_for_the_tests_and_has_no_password():
         )
 
 
+def test_an_action_is_named_by_its_commit():
+    """Whoever can move a tag could publish; dependabot reads the version behind it."""
+    used = {
+        line.strip().removeprefix("- ")
+        for text in WORKFLOWS.values()
+        for line in text.splitlines()
+        if "uses:" in line and "uses: ./" not in line
+    }
+    assert len(used) > 5
+    form = r"uses: [\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    assert [one for one in used if not re.fullmatch(form, one)] == []
+    assert "github-actions" in (GITHUB / "dependabot.yml").read_text()
+
+
 def test_links_of_the_readme_work_on_the_package_index():
     """Those to files of the repository are made whole, and lead to files that are
     there.

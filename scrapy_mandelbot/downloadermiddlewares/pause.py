@@ -459,7 +459,7 @@ def not_sent(crawl: Crawl, flight: Flight[Site]) -> SitePausedError:
     section = site.faults.of(flight.request) if end is End.SECTION else None
     if section is not None:
         what += section.path
-        pause = section.pause or pause
+        pause = section.pause
     how = "is given up"
     if end in {End.WAITED, End.LEFT}:
         how = "is paused for too long"
@@ -591,8 +591,9 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     length = windows * wait
     if length <= _SLOW or not site.note_once("slow quota"):
         return
+    event = events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT
     crawl.events.emit(
-        events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
+        event,
         where=site.name,
         rate=f"{counted(quota.most, 'page')} in {duration(wait)}",
         waiting=waiting,

@@ -66,8 +66,12 @@ def cited_sitemaps(
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
     chosen = {*plain, *others}
-    absolute = (http_url(robots_url(site), url) for url in written if url in chosen)
-    urls = dict.fromkeys(url for url in absolute if url is not None)
+    base = robots_url(site)
+    urls: dict[str, None] = {}
+    for url in written:
+        absolute = http_url(base, url) if url in chosen else None
+        if absolute is not None:
+            urls[absolute] = None
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
 

@@ -51,6 +51,7 @@ _T = TypeVar("_T")
 _PRIORITY = 1_000
 _ROUTE = frozenset({"proxy", "_auth_proxy", SLOT_KEY, "bindaddress"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
+MOST_REDIRECTS = 10  # of a robots.txt; RFC 9309 asks for five
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -214,9 +215,7 @@ class SiteFiles:
                 target = http_url(url, text)
             if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
-            if len(urls) > config.robots_max_redirects or not config.may_send(
-                site, target
-            ):
+            if len(urls) > MOST_REDIRECTS or not config.may_send(site, target):
                 failure = Failure.LOOP if target in urls else Failure.NOWHERE
                 return _redirected_nowhere(failure, urls)
             urls.append(target)

@@ -9,6 +9,7 @@ import hashlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import identity_of
 from scrapy_mandelbot.settings.config import setting_names
@@ -25,7 +26,7 @@ _OF_SCRAPY = (
     "COOKIES_ENABLED",
     "REQUEST_FINGERPRINTER_CLASS",
     "DOWNLOAD_DELAY",
-    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    engine.AT_ONCE,
     "DEPTH_LIMIT",
 )
 _OF_PACKAGE = (
@@ -120,13 +121,16 @@ class JobTerms(NamedTuple):
         """Return the terms of a crawl's settings and of this version of its spider."""
         project, version = identity_of(spider)
         reads_start_urls = hasattr(spider, "redis_key")
+        if config.job_name:
+            project = ""
+        name = str(spider.name)
         return cls(
-            name=config.job_name or str(spider.name),
+            name=config.job_name or name,
             lease=config.job_lease,
             version=version,
             deliveries=config.job_deliveries,
-            project="" if config.job_name else project,
-            spider="" if reads_start_urls else str(spider.name),
+            project=project,
+            spider="" if reads_start_urls else name,
             settings=settings_digests(config, settings, spider),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from redis import ResponseError
@@ -119,7 +120,7 @@ class RedisJobServer:
     def cookies(
         self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
     ) -> CookieReply:
-        own = [value for change in changes for value in change]
+        own = chain.from_iterable(changes)
         said = self._redis.run("cookies", [known, most, limit, self._born, *own])
         return CookieReply(int(said[0]), bool(said[1]), said[2])
 
@@ -127,7 +128,9 @@ class RedisJobServer:
         self, worker: int, token: str, left: Iterable[HandedOverSite] = ()
     ) -> None:
         who = [worker, token, self._lease]
-        sites = [one for site, *rest in left for one in (key(site), *rest)]
+        sites: list[Any] = []
+        for site, *rest in left:
+            sites += [key(site), *rest]
         while self._redis.run("leave", [*who, *sites], all_keys=True):
             sites = []
 

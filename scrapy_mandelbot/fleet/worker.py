@@ -225,7 +225,8 @@ class JobWorker(RunningJob):
         self._own.look()
         self._is_hungry = True
         if not self._is_asking:
-            self.saves.within(0.0 if self.job.has_more_to_say else self._poll)
+            soon = 0.0 if self.job.has_more_to_say else self._poll
+            self.saves.within(soon)
 
     def close(self) -> None:
         self._stop()

@@ -143,9 +143,11 @@ class Feeds:
             self._exporter.slots = [
                 self._batch_gone_on_with(one) for one in self._slots()
             ]
-        self._look()
+        self._begin_new_feeds()
         if any(map(_in_batches, self._slots())):
-            self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
+            self._crawler.signals.connect(
+                self._begin_new_feeds, scrapy.signals.item_scraped
+            )
         own = {str(path) for path in map(_path, self._slots()) if path is not None}
         for path in own | self._files.keys():
             file = Path(path)
@@ -193,7 +195,7 @@ class Feeds:
     def _slots(self) -> list[FeedSlot]:
         return [] if self._exporter is None else self._exporter.slots
 
-    def _look(self) -> None:
+    def _begin_new_feeds(self) -> None:
         """Prepare new feeds: a full batch is followed by another."""
         for slot in self._slots():
             if self._folder is not None and slot not in self._ready:

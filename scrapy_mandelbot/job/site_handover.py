@@ -19,6 +19,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.budget import Spent
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_row, pack
 
 if TYPE_CHECKING:
@@ -87,8 +88,15 @@ def read_handover(state: bytes, server_time: float = 0.0) -> SiteHandover:
 
 
 def _pauses_line(pauses: tuple[LeftPause, ...], server_time: float) -> bytes:
-    moved = [one._replace(until=one.until + server_time) for one in pauses]
-    return json.dumps(moved).encode() if moved else b""
+    if not pauses:
+        return b""
+    rows = []
+    for one in pauses:
+        row = [one.until + server_time, one.reason, one.failed_probes, one.section]
+        if one.refuses_robots:  # few do
+            row.append(True)
+        rows.append(row)
+    return json.dumps(rows).encode()
 
 
 def _read_pauses(line: bytes, server_time: float) -> tuple[LeftPause, ...]:
@@ -179,7 +187,7 @@ def rest_of(site: Site, now: float, least: float) -> str:
         return "0"
     due = max(site.pacer.due_after(now), site.pause_due(now), _quota_due(site, now))
     rest = max(least, due - now, 0.0)
-    if site.takes_no_more():
+    if site.decide(now).wait in OUTLASTS_RUN:
         return ENDLESS
     if not isfinite(rest):  # probed just now
         rest = least

@@ -262,3 +262,5 @@ class LeftPause(NamedTuple):
     section: str = ""
     """The path of the section to which it applies alone; empty: it is the whole site's.
     """
+    refuses_robots: bool = False
+    """Whether that section refuses robots."""

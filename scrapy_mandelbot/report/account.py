@@ -19,7 +19,7 @@ from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
 from scrapy_mandelbot.report.expectations import Came, Found, sums_by_place
 from scrapy_mandelbot.report.expectations import judged as judged_expectations
-from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, Verdict, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
 from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
@@ -172,8 +172,8 @@ class Account:
         total.count(End.LEFT, self.left)
         return total
 
-    def verdict(self, reason: str, total: Tally | None = None) -> str:
-        """Return in one line how a crawl with this finish reason ended, and what to do.
+    def verdict(self, reason: str, total: Tally | None = None) -> Verdict:
+        """Return how a crawl with this finish reason ended, and what to do.
 
         `total`: how all requests ended, as `counted` returns it.
         """
@@ -183,30 +183,39 @@ class Account:
         lost = {
             end: count for end, count in total.by_end().items() if end in total.LOST
         }
-        keeps = self._crawl.throttle.keeps_given_up
-        parts = [self._how_it_ended(reason), came_text(total)]
-        if left and keeps:
+        to_do: list[str] = []
+        if left and self._crawl.throttle.keeps_given_up:
+            to_do += _how_to_continue(reason)
+        to_do += self._advice(lost, left)
+        return Verdict(
+            came=f"{self._how_it_ended(reason)} {came_text(total)}",
+            missing=tuple(self._missing(reason, total, lost)),
+            to_do=tuple(to_do),
+        )
+
+    def _missing(
+        self, reason: str, total: Tally, lost: dict[End, int]
+    ) -> Iterator[str]:
+        left = self.left
+        if left and self._crawl.throttle.keeps_given_up:
             waits = counted(left, "request waits", "requests wait")
-            parts.append(f"{waits}{self._next_time()}.")
+            yield f"{waits}{self._next_time()}."
         elif left and reason != "not finished":
-            parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
+            yield f"{counted(left, 'request was', 'requests were')} not sent."
         if lost:
             how = ends_text(lost)
             if example := self._unanswered or self._given_up() or self._lost_first:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
-            parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
-        parts += self._shortfalls(reason, total)
+            yield f"{counted(total.lost, 'request')} failed ({how}); {text}."
+        yield from self._shortfalls(reason, total)
         if self._aside:
             aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
             are = counted(aside, "request is", "requests are")
-            parts.append(f"{are} set aside, such as {self._aside}.")
+            yield f"{are} set aside, such as {self._aside}."
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
-            parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
-        if left and keeps:
-            parts += _how_to_continue(reason)
-        return " ".join((*parts, *self._advice(lost, left)))
+            yield f"{where} forbade all requests, such as {forbidden[0]}."
 
     def result(self, reason: str, total: Tally | None = None) -> Result:
         """Return in one word how a crawl with this finish reason went.
@@ -302,8 +311,12 @@ class Account:
         if is_resumed:
             previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
-            pages = _added(pages, earlier.pages if earlier else None)
-            items = _added(items, earlier.items if earlier else None)
+            if earlier:
+                pages = _added(pages, earlier.pages)
+                items = _added(items, earlier.items)
+            else:
+                pages = None
+                items = None
         return Came(
             pages=pages,
             items=items,
@@ -379,11 +392,8 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return []
-        return sorted(
-            shown(one.site)
-            for one in recorder.record
-            if not one.pages and one.is_forbidden
-        )
+        forbidden = [one.site for one in recorder.record if one.is_forbidden]
+        return sorted(map(shown, forbidden))
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
@@ -488,7 +498,7 @@ class Account:
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
         result = self.result(reason, total)
-        verdict = f"{result}: {self.verdict(reason, total)}"
+        verdict = f"{result}: {self.verdict(reason, total).line}"
         has_any = total.taken or self.from_former_run or self._aside
         if has_any or self._crawl.asks_for_more:
             verdict = self._log_end(reason, total, result, verdict)
@@ -593,7 +603,7 @@ def _end_of(exception: Exception) -> End:
     if isinstance(exception, SitePausedError):
         return End.SITE
     if isinstance(exception, IgnoreRequest):
-        return End.DROPPED
+        return End.FORBIDDEN if engine.is_forbidden(exception) else End.DROPPED
     failure = failure_of(exception)
     if failure is Failure.NO_SUCH_HOST:
         return End.NO_HOST
@@ -612,7 +622,9 @@ def ends_text(ends: dict[End, int]) -> str:
 
 
 def _added(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+    if one is None or other is None:
+        return None
+    return one + other
 
 
 def came_text(total: Tally) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from scrapy_mandelbot.report.account import came_text, ends_text
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
 from scrapy_mandelbot.report.expectations import Came, Found, judged, sums_by_place
-from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, Verdict, judge
 from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.time_text import duration, iso_time, without_zone
@@ -92,21 +93,25 @@ def job_report(
         its = project.joined_with(its)
     judgement = judge(its)
     result = judgement.result
-    said = [_verdict(total, ended - record.began, left, job)]
+    missing = list(_missing(total, left))
     if project is not None:
-        said += project.sentences()
-    said += found.sentences()
+        missing += project.sentences()
+    missing += found.sentences()
     failures = [] if is_running else _failures(job.failing, judgement)
     if failures:
         result = Result.FAILED
         names = " and ".join(map(repr, failures))
-        said.append(f"Exit status 1: MANDELBOT_EXIT_STATUS names {names}.")
-    verdict = " ".join(said)
+        missing.append(f"Exit status 1: MANDELBOT_EXIT_STATUS names {names}.")
+    came = _came(total, ended - record.began, left, job)
+    verdict = Verdict(came, tuple(missing))
+    reason = "stopped" if left else "finished"
+    if is_running:
+        reason = "not finished"
     header = ReportHeader(
         spider=workers[-1].spider,
         agent=workers[-1].agent,
         ended=ended,
-        reason="not finished" if is_running else "stopped" if left else "finished",
+        reason=reason,
         waiting=job.waiting,
         left=left,
         is_finished=not is_running,
@@ -114,13 +119,15 @@ def job_report(
         reasons=judgement.reasons,
         unmet=tuple(found.unmet),
         items=None if project is None else project.items,
-        verdict=verdict,
+        verdict=verdict.line,
+        came=came,
+        missing=verdict.missing,
     )
     rows = [_worker_data(one) for one in workers]
     data = {**report_of(record, header), "workers": rows}
     table = summary(record, ended, most_sites)
-    lost = [line for one in workers for line in one.lost]
-    text = f"{result}: {verdict}\n\n{table}\n\n{_workers_table(rows)}\n"
+    lost = list(chain.from_iterable(one.lost for one in workers))
+    text = f"{result}: {verdict.line}\n\n{table}\n\n{_workers_table(rows)}\n"
     return JobReport(data, text, lost, remarks, bool(failures))
 
 
@@ -196,22 +203,24 @@ def _counts(
     )
 
 
-def _verdict(total: Tally, seconds: float, left: int, job: JobState) -> str:
+def _came(total: Tally, seconds: float, left: int, job: JobState) -> str:
     if job.workers:
         how = f"Running for {duration(round(seconds, 1))}"
         how += f" ({counted(job.workers, 'worker')})"
     else:
         first = "Stopped" if left else "Finished"
         how = f"{first} after {duration(round(seconds, 1))}"
-    parts = [f"{how}.", came_text(total)]
+    return f"{how}. {came_text(total)}"
+
+
+def _missing(total: Tally, left: int) -> Iterator[str]:
     if left:
-        parts.append(f"{counted(left, 'request waits', 'requests wait')}.")
+        yield f"{counted(left, 'request waits', 'requests wait')}."
     lost: dict[End, int] = {
         end: count for end, count in total.by_end().items() if end in total.LOST
     }
     if lost:
-        parts.append(f"{counted(total.lost, 'request')} failed ({ends_text(lost)}).")
-    return " ".join(parts)
+        yield f"{counted(total.lost, 'request')} failed ({ends_text(lost)})."
 
 
 def _worker_data(one: WorkerReport) -> dict[str, Any]:

@@ -251,7 +251,8 @@ def measuring(
         if one is not None:
             by_reason[one.reason] += 1
             under_way += one.under_way
-            waiting[one.site if one.site in labels.before else OTHERS] += one.waiting
+            site = one.site if one.site in labels.before else OTHERS
+            waiting[site] += one.waiting
     for reason, count in in_order(by_reason).items():
         found["mandelbot.sites"].append(Measurement(count, {"state": str(reason)}))
     for site in {*waiting, *labels.before}:

@@ -184,10 +184,7 @@ def read(body: bytes) -> WorkerReport:
             has_ended=_of(bool, data["has_ended"]),
             sites=[_read_site(one) for one in data["sites"]],
             rest=_read_site(data["rest"]),
-            lost=[
-                {_of(str, name): _of(str, value) for name, value in one.items()}
-                for one in data["lost"]
-            ],
+            lost=[_read_lost(one) for one in data["lost"]],
             project=_read_project(data.get("project")),
         )
     except (zlib.error, LookupError, TypeError, AttributeError) as error:
@@ -215,6 +212,10 @@ def _site_data(one: SiteRecord) -> dict[str, Any]:
 
 def _fields(part: Any) -> list[Any]:
     return [getattr(part, field.name) for field in dataclasses.fields(part)]
+
+
+def _read_lost(data: Mapping[str, Any]) -> dict[str, str]:
+    return {_of(str, name): _of(str, value) for name, value in data.items()}
 
 
 def _read_site(data: Mapping[str, Any]) -> SiteRecord:
@@ -247,7 +248,8 @@ def _read_value(about: Field, value: Any) -> Any:
         return [_read_part(about.kind, values) for values in value]
     if is_dataclass(about.kind):
         return _read_part(about.kind, value)
-    return _of(_NUMBER if about.kind is float else about.kind, value)
+    kind = _NUMBER if about.kind is float else about.kind
+    return _of(kind, value)
 
 
 def _read_part(kind: type[Part], values: list[Any]) -> Part:

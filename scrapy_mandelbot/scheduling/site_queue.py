@@ -328,12 +328,12 @@ class SiteQueue:
 
     def count_ready(self) -> int:
         """Return how many requests wait for one in flight if :meth:`pop` has none."""
-        return sum(
-            self._storage.length(queue.name)
-            for slot in self._in_flight.slots()
-            for queue in self._round_robin.of_slot(slot)
-            if not self._throttle.holds_back(queue.site, queue.section)
-        )
+        ready = 0
+        for slot in self._in_flight.slots():
+            for queue in self._round_robin.of_slot(slot):
+                if not self._throttle.holds_back(queue.site, queue.section):
+                    ready += self._storage.length(queue.name)
+        return ready
 
     def holds_back(self, request: Request) -> bool:
         """Return whether a request would have to wait for a time of its site."""
@@ -343,7 +343,8 @@ class SiteQueue:
         if request.meta.get("dont_pause"):
             return False
         section = site.faults.of(request)
-        return self._throttle.holds_back(site, section.path if section else "")
+        path = "" if section is None else section.path
+        return self._throttle.holds_back(site, path)
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
@@ -454,7 +455,7 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+        if not self._crawl.fetches_rules or request.meta.get("dont_obey_robotstxt"):
             return False
         if not site.name.startswith("http"):
             return False
@@ -692,7 +693,7 @@ class SiteQueue:
         if queue.section != PAST_PAUSES or queue.site.is_plain:
             return False
         name = queue.site.name
-        if not self._crawl.config.obey or not name.startswith("http"):
+        if not self._crawl.fetches_rules or not name.startswith("http"):
             return True
         return self._crawl.known_rules(name) is not None
 

@@ -63,14 +63,15 @@ class CitedSitemap:
         `once`: the dupe filter applies, as other workers may request the sitemap as
         well.
         """
-        unpacks = spider.settings.getbool("COMPRESSION_ENABLED")
+        headers = {}
+        if spider.settings.getbool("COMPRESSION_ENABLED"):
+            headers["Accept-Encoding"] = "gzip"  # it is read in steps
         return Request(
             self.url,
             callback=getattr(spider, _READ),
             errback=getattr(spider, _MISSED),
             dont_filter=not once,
-            # it is read in steps
-            headers={"Accept-Encoding": "gzip"} if unpacks else {},
+            headers=headers,
             # Robot tags of a sitemap concern the file itself, not the pages that it
             # lists.
             meta={

@@ -114,8 +114,10 @@ class SiteProgress:
     @property
     def next_file(self) -> EntryFile | None:
         """The next file to take entries from: an index comes after what it lists."""
-        pages = (file for file in reversed(self.files) if not file.is_index)
-        return next(pages, self.files[-1] if self.files else None)
+        for file in reversed(self.files):
+            if not file.is_index:
+                return file
+        return self.files[-1] if self.files else None
 
     @property
     def room(self) -> int:
@@ -158,11 +160,12 @@ class SiteProgress:
     @classmethod
     def of_state(cls, state: dict[str, Any], folder: Path) -> SiteProgress:
         cited, hosts, misses = state["cross_host"]
+        requested = None
+        if state["requested"]:
+            requested = CitedSitemap(**state["requested"])
         return cls(
             to_request=deque(CitedSitemap(**one) for one in state["to_request"]),
-            requested=(
-                CitedSitemap(**state["requested"]) if state["requested"] else None
-            ),
+            requested=requested,
             files=[EntryFile.of_state(one, folder) for one in state["files"]],
             cross_host=CrossHostSitemaps(cited, set(hosts), misses),
             unconfirmed=[
@@ -203,7 +206,9 @@ class Progress:
         rows = {} if job is None else job.kept(_IN_JOB)
         # A job converted from JOBDIR has no rows yet: the file stays until it has some.
         is_in_file = not rows
-        lost = self._load(self._rows_of_file() if is_in_file else rows)
+        if is_in_file:
+            rows = self._rows_of_file()
+        lost = self._load(rows)
         if job is None or not is_in_file:
             (self._folder / _STATE).unlink(missing_ok=True)
         # sites that may have changed since the last commit
@@ -407,17 +412,14 @@ class Progress:
 
     def _clear_folder(self) -> int:
         """Delete files without an owner; return the highest number of the others."""
-        named = {
-            file.path
-            for progress in self._sites.values()
-            for file in (*progress.files, *progress.unconfirmed)
-        }
+        named = set()
+        for progress in self._sites.values():
+            named |= {file.path for file in (*progress.files, *progress.unconfirmed)}
         # by a run that was killed
         for left in set(self._folder.glob("*.jsonl")) - named:
             left.unlink()
-        return max(
-            (int(path.stem) for path in named if path.stem.isdecimal()), default=0
-        )
+        numbers = [path.stem for path in named if path.stem.isdecimal()]
+        return max(map(int, numbers), default=0)
 
 
 def _forget_in_job(job: StoredJob) -> None:

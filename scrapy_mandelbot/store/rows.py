@@ -101,10 +101,17 @@ def as_row(packed: CachedRobots) -> Row:
 
 
 def as_pause(row: Sequence[Any]) -> LeftPause:
-    """Return the pause of a row: its end, reason, failed probes, and its section."""
-    until, reason, failed_probes, *section = row
-    return LeftPause(
-        as_moment(until), _text(reason), int(failed_probes), *map(_text, section)
+    """Return the pause of a row: its end, reason, failed probes, and its section.
+
+    A fifth value, true, says that the section refuses robots.
+    """
+    until, reason, failed_probes, *of_section = row
+    pause = LeftPause(as_moment(until), _text(reason), int(failed_probes))
+    if not of_section:
+        return pause
+    section, *refuses_robots = of_section
+    return pause._replace(
+        section=_text(section), refuses_robots=refuses_robots == [True]
     )
 
 

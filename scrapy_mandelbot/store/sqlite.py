@@ -141,7 +141,7 @@ class SqliteStore(Store):
         now: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path)
-        self._later = later
+        self._call_later = later
         self._forget_before = forget_before
         self._now = now
         self._token = os.urandom(8).hex()  # who this crawl is, to the others
@@ -150,7 +150,7 @@ class SqliteStore(Store):
         self._unsaved: Recent[tuple[Any, tuple[Any, ...]]] = Recent(LIMIT)
         self._last_change = 0
         self._version: int | None = None  # SQLite's count of others' writes
-        self._retry: Timer | None = None
+        self._retry_timer: Timer | None = None
         # Moments, in seconds since the epoch.
         self._not_written_before = -inf
         self._not_read_before = -inf
@@ -276,7 +276,9 @@ class SqliteStore(Store):
             if row is not None:
                 due, taken_by, wanted_by = row
                 is_wanted = wanted_by not in {None, self._token}
-                left = stored.seconds_until(due, now, gives_way if is_wanted else 0.0)
+                if not is_wanted:
+                    gives_way = 0.0
+                left = stored.seconds_until(due, now, gives_way)
                 if not is_wanted and taken_by == self._token:
                     left = 0.0
                 if 0.0 < left <= longest_wait:
@@ -325,9 +327,9 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         self._is_closed = True
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
         if self._unsaved:
             self.save()
         self._is_usable = False
@@ -372,9 +374,9 @@ class SqliteStore(Store):
             return
         self._forget_before = 0.0
         self._unsaved.clear()
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
 
     def _forget(self, database: sqlite3.Connection, now: float) -> None:
         """Delete what is of no use, once a run."""
@@ -387,14 +389,14 @@ class SqliteStore(Store):
         database.execute(over, (now - _KEPT_FOR,))
 
     def _write_later(self) -> None:
-        if self._later is None or self._is_closed or not self._is_usable:
+        if self._call_later is None or self._is_closed or not self._is_usable:
             return
-        if self._retry is not None:
-            self._retry.cancel()
-        self._retry = self._later(_TRY_AGAIN_AFTER, self._write_again)
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        self._retry_timer = self._call_later(_TRY_AGAIN_AFTER, self._write_again)
 
     def _write_again(self) -> None:
-        self._retry = None
+        self._retry_timer = None
         self.save()
 
     # Reading.
@@ -453,9 +455,10 @@ class SqliteStore(Store):
         if self._is_complained_of:
             return
         self._is_complained_of = True
+        end = " until their file can be used again" if is_passing else ""
         logger.warning(
             "What is known of sites is kept in the memory of this run only%s: %s: %s",
-            " until their file can be used again" if is_passing else "",
+            end,
             self._path,
             error,
         )

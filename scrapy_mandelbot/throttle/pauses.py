@@ -207,12 +207,15 @@ class Pauses:
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
+        lost_at = 0
+        if is_connection:
+            lost_at = self._counted_with(flight, now)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            lost_at=self._counted_with(flight, now) if is_connection else 0,
+            lost_at=lost_at,
         )
         self._sites.note_trouble(site)
         if goes_back:
@@ -396,7 +399,7 @@ class Pauses:
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
-        if section is None or section.pause is None:
+        if section is None:
             return
         pause = section.pause
         is_over = pause.is_given_up or pause.makes_final_attempts
@@ -404,7 +407,7 @@ class Pauses:
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif is_over and section.robots:
+        elif is_over and section.refuses_robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP

@@ -52,7 +52,7 @@ def no_name_is_looked_up(resolver):
 
 @pytest.fixture
 def loop_is_turned():
-    """Have the loop's time jump over waits.
+    """Let the loop's time jump over waits.
 
     Not where another process has a part in the test. Sites run in the same loop: time
     goes on while they are waited for, too.

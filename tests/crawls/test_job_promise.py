@@ -32,13 +32,19 @@ from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 from scrapy_mandelbot.job.repair import repair
 
-# seconds: several turns of the loop, so that what was settled is committed
-NEXT_TURNS = 0.05
+# turns of the loop: a busy machine does as much in them as an idle one
+TURNS = 50
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
     return tmp_path / "job"
+
+
+async def next_turns() -> None:
+    """Wait until what a callback gave is queued, and what was settled can be saved."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
 
 
 def requests_of(result) -> Counter:
@@ -54,7 +60,7 @@ class DiesInPage(Noting):
         for one in output[:half]:
             yield one
         if half < len(output):
-            await asyncio.sleep(NEXT_TURNS)
+            await next_turns()
             Job.of(self.crawler).saves.now()
             dies(self)
         for one in output[half:]:
@@ -211,7 +217,7 @@ class DiesInStart(Noting):
             DiesInStart.given += 1
             yield scrapy.Request(f"{self.start_urls[0]}{number}", dont_filter=True)
             if number == self.dies_after:
-                await asyncio.sleep(NEXT_TURNS)
+                await next_turns()
                 Job.of(self.crawler).saves.now()
                 dies(self)
 
@@ -224,7 +230,7 @@ async def test_what_start_yields_itself_is_sent_once_in_each_run(webs, folder):
     """
     web = webs()
     web.pages |= {f"/{number}": html() for number in range(49)}
-    slow = replace(html(), delay=20 * NEXT_TURNS)
+    slow = replace(html(), delay=1.0)
     web.pages["/5"] = slow  # under way at the death: the job still has it
     first = await run(DiesInStart, folder, [web.url + "/"])
     done_then = len(requests_of(first))
@@ -365,7 +371,7 @@ class Inline(Noting):
             again = response.request.replace(callback=NO_CALLBACK)
             await self.crawler.engine.download_async(again)
             await self.crawler.engine.download_async(response.request)
-            await asyncio.sleep(NEXT_TURNS)
+            await next_turns()
             Job.of(self.crawler).saves.now()
             dies(self)
         for one in super().parse(response):
@@ -623,7 +629,7 @@ class Renamed(Noting):
         if response.url.endswith("/1"):
             for number in range(200):
                 yield response.follow(f"/item/{number}", self.parse_item)
-            await asyncio.sleep(NEXT_TURNS)
+            await next_turns()
             Job.of(self.crawler).saves.now()
             dies(self)
 
@@ -677,7 +683,7 @@ class RenamesParse(Noting):
                 yield response.follow(
                     f"/{number + 2}", self.parse_any, errback=self.parse
                 )
-            await asyncio.sleep(NEXT_TURNS)
+            await next_turns()
             Job.of(self.crawler).saves.now()
             dies(self)
 

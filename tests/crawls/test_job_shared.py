@@ -222,7 +222,7 @@ class LosesItsLease(LinksSpider):
         self.is_reported = asyncio.Event()
 
     def lose_lease(self):
-        """Have it be lost, as if the worker had been stopped for long."""
+        """Let the lease be lost, as if the worker had been stopped for long."""
         worker = JobWorker.of(self.crawler)
         join_again = worker._join_again
         worker._join_again = lambda reply: (join_again(reply), self.is_reported.set())

@@ -44,6 +44,25 @@ async def test_scrapys_own_middleware_takes_the_place_of_ours(
 
 
 @ensureDeferred
+async def test_what_scrapys_own_middleware_forbids_is_counted_as_that(web):
+    """And its robots.txt is no page of the crawl."""
+    settings = {"DOWNLOADER_MIDDLEWARES": {ROBOTS: None}}
+    crawled = await crawl(LinksSpider, settings, start_urls=[web.url])
+    (line,) = crawled.logged("Requests: ")
+    assert line == "Requests: 4 accepted: 3 pages, 1 forbidden by robots.txt"
+
+
+@ensureDeferred
+async def test_a_site_that_scrapys_own_middleware_finds_closed_is_not_ok(web):
+    """Its robots.txt forbids all, which the last line says."""
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+    settings = {"DOWNLOADER_MIDDLEWARES": {ROBOTS: None}}
+    crawled = await crawl(LinksSpider, settings, start_urls=[web.url])
+    (line,) = crawled.logged("INCOMPLETE: ")
+    assert f"1 site forbade all requests, such as {web.url}." in line
+
+
+@ensureDeferred
 async def test_without_pauses_each_answer_is_counted(web, caplog):
     """A refusal is RetryMiddleware's, as in stock Scrapy, and one line says so."""
     web.pages["/page/2"] = Answer(b"", 503)

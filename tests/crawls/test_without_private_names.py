@@ -277,7 +277,7 @@ def test_every_private_name_is_taken_away():
     source = Path(engine.__file__).read_text()
     names = re.findall(r"[.\"](_[a-z][a-z_]+)\b", source)
     used = {name for name in names if not name.startswith("_scrapy_mandelbot_")}
-    assert used == {"_slot", "_path_safe", "_parse", "_cookies"}
+    assert used == {"_slot", "_path_safe", "_parse", "_cookies", "_throttler_waiting"}
 
 
 @ensureDeferred

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 from pages import DOCS
@@ -64,9 +65,16 @@ def test_every_page_is_counted_once():
 
 
 def test_the_command_prints_both_trees(capsys):
-    """With what a user reads in the last line."""
+    """With what a user reads, and the names in the last line."""
     assert words.main() == 0
     printed = capsys.readouterr().out
     assert "The add-on: " in printed
     assert "The library: " in printed
-    assert printed.splitlines()[-1].startswith("To read (start, recipes, ")
+    read, names = printed.splitlines()[-2:]
+    assert read.startswith("To read (start, recipes, ")
+    assert re.fullmatch(r"Names: (\d+ [a-z ]+, ){5}\d+ stats", names)
+
+
+def test_no_kind_of_name_is_counted_as_none():
+    """Else a page has another form than is looked for."""
+    assert all(words.names().values())

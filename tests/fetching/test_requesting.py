@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from clocks import TurnedClock
 from crawling import ensureDeferred
-from scrapy import Request
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import TimeoutError as TimedOut
 
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
@@ -117,57 +114,3 @@ async def test_a_waiting_request_may_be_cancelled():
     requests.tasks[1].cancel()
     requests.fetches[0].callback("rules")
     assert await requests.results() == ["rules", asyncio.CancelledError, "rules"]
-
-
-class Downloads(DownloadLimits):
-    """Downloads that end after some seconds of the clock, each by an error."""
-
-    def __init__(self, crawler, clock, ends):
-        super().__init__(crawler, clock.now)
-        self._clock = clock
-        self._ends = list(ends)
-        self.places = 0
-
-    def add_place(self, request, waiting):
-        self.places += 1
-
-    def drop_place(self, request):
-        self.places -= 1
-
-    async def download(self, request, most_bytes, seconds, **_):
-        took, error = self._ends.pop(0)
-        self._clock.shift(took)
-        raise error
-
-
-SLEPT = 7_200.0  # seconds
-
-
-@pytest.mark.parametrize(
-    ("ends", "left"),
-    [
-        pytest.param([(10.0, TimedOut()), (1, OSError())], 1, id="in time"),
-        pytest.param([(10.9, TimedOut()), (1, OSError())], 1, id="a bit"),
-        pytest.param([(12.0, TimedOut()), (1, OSError())], 0, id="blocked"),
-        pytest.param([(SLEPT, TimedOut()), (1, OSError())], 0, id="slept"),
-        pytest.param([(12.0, OSError()), (1, OSError())], 1, id="another error"),
-        pytest.param([(12.0, TimedOut())] * 2 + [(1, OSError())], 1, id="once only"),
-    ],
-)
-@ensureDeferred
-async def test_a_deadline_that_fires_late_gives_the_time_back(ends, left):
-    """The loop was blocked, or the machine slept: the file is asked for once more.
-
-    Scrapy's own timer ends the request, and does not know how late it is.
-    """
-    crawler = get_crawler(
-        settings_dict={"MANDELBOT_LIMITS": {"robots_timeout": 10}},
-    )
-    clock = TurnedClock()
-    downloads = Downloads(crawler, clock, ends)
-    config = Config.from_settings(crawler.settings)
-    files = SiteFiles(downloads, config, clock.now, 100)
-    needing = Request(SITE)
-    found = await files.get(SITE, f"{SITE}/robots.txt", needing, None)
-    assert found.error is ends[-1 - left][1]
-    assert downloads.places == 0

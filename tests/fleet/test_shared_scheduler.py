@@ -425,7 +425,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 
 
 def lose_lease(crawler) -> None:
-    """Have the worker's sites be others', as if it had been stopped for long."""
+    """Give the worker's sites to others, as if it had been stopped for long."""
     job = JobWorker.of(crawler)
     job.server.leave(job.job.worker, job.job.token)
 

@@ -37,13 +37,14 @@ from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.opening import open_job
 from scrapy_mandelbot.job.outline import fingerprinter_of, read_outline
 from scrapy_mandelbot.job.spider_state import set_damaged_aside
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.report.comparison import CrawledSite
 from scrapy_mandelbot.report.previous_crawl import PreviousCrawl
 from scrapy_mandelbot.settings.redis_url import checked
 from scrapy_mandelbot.settings.values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, EntryFile
 from scrapy_mandelbot.sitemap_crawl.progress import Progress
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE = "https://a.example"
@@ -225,7 +226,7 @@ def _write_store(folder: Path) -> Path:
     store = SqliteStore(folder / "sites.db")
     copy = CachedRobots(b"User-agent: *\n" * 99, 200, 1e9, SITE, '"tag"', "then")
     store.put_copy(SITE, copy)
-    store.put_pause(SITE, StoredPause(4e9, "503", 2))
+    store.put_pause(SITE, LeftPause(4e9, "503", 2))
     store.put_turn(SITE, 4e9)
     store.put_run("shop", 1e9)
     store.close()

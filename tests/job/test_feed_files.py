@@ -98,7 +98,7 @@ class Run:
         """As many as commits have written of that."""
 
     async def scrape(self, *numbers: int) -> None:
-        """Have items come."""
+        """Emit items."""
         for number in numbers:
             item = {"n": number, "text": "é\n"}
             self.crawler.signals.send_catch_log(

@@ -26,7 +26,7 @@ from scrapy_mandelbot.job.site_handover import (
     rest_of,
 )
 from scrapy_mandelbot.politeness.budget import Spent
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
@@ -235,7 +235,7 @@ def test_a_section_stays_set_aside(run, clock):
         if aside and aside[0].is_reported:
             break
     (section,) = aside
-    due = section.due(clock.now())
+    due = section.pause.due(clock.now())
     assert due > clock.now()
     first.push(*pages(3, "new/"))
     first.die()
@@ -334,6 +334,18 @@ def test_a_handover_uses_the_servers_clock(section):
     assert there.robots.fetched_at == 630.0
     here = read_handover(known.written())
     assert [one.until for one in here.pauses] == [100.0, 50.0]
+
+
+def test_a_section_that_refuses_robots_still_does_at_its_next_owner():
+    """No run is kept open for it, and it is paused for hours."""
+    site = Site(SITE, PausePolicy())
+    site.restore(0.0, LeftPause(50.0, "a challenge", 1, "/shop/", refuses_robots=True))
+    state = SiteHandover(tuple(site.left())).written()
+    again = Site(SITE, PausePolicy())
+    for left in read_handover(state).pauses:
+        again.restore(0.0, left)
+    assert again.decide(0.0, section="/shop/") == (Wait.ROBOTS, 50.0)
+    assert again.decide(0.0) is GO
 
 
 PAUSE = LeftPause(100.0, "503", 2, "")

@@ -62,11 +62,11 @@ class Run:
         self.is_over = False
 
     def start(self, *urls: str, **arguments) -> list[bool]:
-        """Have start() give requests; return which of them are new."""
+        """Push requests of start(); return which of them are new."""
         return [self.give(self.job.start, url, **arguments) for url in urls]
 
     def give(self, parent, url: str, **arguments) -> bool:
-        """Have a parent give a request; return whether it is kept."""
+        """Push a request that a parent yielded; return whether it is kept."""
         request = Request(PAGE + url, **arguments)
         return self.job.gives(parent, request) and self.scheduler.enqueue_request(
             request
@@ -84,13 +84,13 @@ class Run:
         return [request.url[len(PAGE) :] for request in iter(self.next, None)]
 
     def end(self, request: Request) -> None:
-        """Have nothing left to do for a request."""
+        """End a request: nothing is left to do for it."""
         self._throttle.release(self._throttle.flight_of(request))
         self.scheduler.finish_request(request)
         self.clock.turn(0)
 
     def send_back(self, request: Request) -> None:
-        """Have a request sent back, as a site that is paused does."""
+        """Send a request back, as for a site that is paused."""
         flight = self._throttle.flight_of(request)
         self.scheduler.enqueue_request(self._throttle.send_back(flight))
         self.scheduler.finish_request(request)

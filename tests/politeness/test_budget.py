@@ -43,7 +43,6 @@ def test_requests_in_flight_count_as_pages():
     assert site.decide(0.0).wait is Wait.BUDGET
     assert site.decide(0.0, section=EXEMPT) is GO
     assert site.decide(0.0, first) is GO, "it was handed out within the budget"
-    assert not site.takes_no_more()
 
 
 def test_what_ends_without_a_page_lets_another_go():
@@ -62,8 +61,6 @@ def test_pages_use_it_up():
     site.budget.answered(flight, is_page=True, size=10)
     site.ended(flight, 1.0)
     assert site.decide(1.0) is NEVER
-    assert site.takes_no_more()
-    assert not site.takes_no_more(EXEMPT)
     assert site.decide(1.0, section=EXEMPT) is GO
     late = Flight("late", site)
     site.budget.hand_out(late)

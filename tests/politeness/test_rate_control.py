@@ -31,7 +31,7 @@ def pause(
     seconds: float = 1.0,
     is_conclusive: bool = True,
 ) -> float:
-    """Have a request refused that is sent now, and the probe answered well later."""
+    """Refuse a request that is sent now, and answer the probe well later."""
     rate_control.refused(now, now)
     rate_control.resume(now + seconds, is_conclusive=is_conclusive)
     return now + seconds

@@ -127,11 +127,11 @@ class RedisServer:
         self._end(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """Have it take connections and answer nothing, until :meth:`thaw`."""
+        """Let it take connections and answer nothing, until :meth:`thaw`."""
         self._running().send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Have it go on where :meth:`freeze` held it."""
+        """Let it go on where :meth:`freeze` held it."""
         self._running().send_signal(signal.SIGCONT)
 
     def clear(self) -> None:
@@ -139,7 +139,7 @@ class RedisServer:
         self._ask(b"FLUSHALL\r\n")
 
     def replicate(self, port: int) -> None:
-        """Have it be a replica of the server on a port, and wait until it has all of
+        """Make it a replica of the server on a port, and wait until it has all of
         that.
         """
         self._ask(b"REPLICAOF 127.0.0.1 %d\r\n" % port)
@@ -150,7 +150,7 @@ class RedisServer:
             time.sleep(0.01)
 
     def promote(self) -> None:
-        """Have it be a replica no longer."""
+        """Make it a primary again."""
         self._ask(b"REPLICAOF NO ONE\r\n")
 
     def _running(self) -> subprocess.Popen:

@@ -54,9 +54,9 @@ def pytest_xdist_make_scheduler(config, log):
     So a module's server, browser or corpus is made ready once, and no process waits at
     the end for one that has several long tests left.
     """
-    from xdist.scheduler import WorkStealingScheduling
+    from slow_first import SlowFirst
 
-    return WorkStealingScheduling(config, log)
+    return SlowFirst(config, log)
 
 
 _SENT_OUT: set[str] = set()
