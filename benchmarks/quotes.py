@@ -1,6 +1,8 @@
 """Writes into the pages the figures and tables that commands have printed.
 
-Usage: python benchmarks/quotes.py
+Usage: python benchmarks/quotes.py [--check]
+
+``--check`` writes nothing, and exits with 1 if a page has another figure.
 
 What commands print is kept in ``RESULTS.rst`` and in tables of ``docs/``; the commands
 that write those call `write_pages`. A figure that is not found on its page, or that no
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -208,16 +211,33 @@ def _table(heading: str, text: str) -> str:
     return found[0]
 
 
-def write_pages(results: str | None = None) -> None:
-    """Write the figures into all pages, or into none if one is not found."""
-    printed = results or RESULTS.read_text("utf-8")
-    texts = {}
+def changed_pages(results: str) -> dict[str, str]:
+    """Return the text of each page that has another figure than these results."""
+    changed = {}
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8")
-        texts[page] = with_figures(page, text, printed)
-    for page, text in texts.items():
+        written = with_figures(page, text, results)
+        if written != text:
+            changed[page] = written
+    return changed
+
+
+def write_pages(results: str | None = None) -> None:
+    """Write the figures into all pages, or into none if one is not found."""
+    for page, text in changed_pages(results or RESULTS.read_text("utf-8")).items():
         (ROOT / page).write_text(text, "utf-8")
 
 
+def main() -> int:
+    """Write the pages, or check them."""
+    if "--check" not in sys.argv[1:]:
+        write_pages()
+        return 0
+    changed = changed_pages(RESULTS.read_text("utf-8"))
+    for page in changed:
+        print(f"{page} has a figure that its command did not print")
+    return 1 if changed else 0
+
+
 if __name__ == "__main__":
-    write_pages()
+    sys.exit(main())
