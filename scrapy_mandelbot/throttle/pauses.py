@@ -228,14 +228,22 @@ class Pauses:
         if site.ceiling.is_in_doubt:
             self.health_check.request(site)
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site) or not _goes_on(
-                site, is_connection=is_connection
-            ):
-                return goes_back
-            effect = site.note_outage(flight, refusal)
+            effect = self._doubted(flight, refusal, is_connection=is_connection)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _doubted(
+        self, flight: Flight[Site], refusal: Refusal, *, is_connection: bool
+    ) -> PauseEffect | None:
+        """Request a page that was well; return the effect of an outage if none was and
+        failures continue to come."""
+        site = flight.site
+        if self.health_check.request(site):
+            return None
+        if not _goes_on(site, is_connection=is_connection):
+            return None
+        return site.note_outage(flight, refusal)
 
     def _give_tries_back(self, flight: Flight[Site], page: bytes) -> None:
         """Give tries of RetryMiddleware back that were spent while the site was out.
