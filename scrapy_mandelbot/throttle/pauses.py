@@ -236,8 +236,10 @@ class Pauses:
     def _doubted(
         self, flight: Flight[Site], refusal: Refusal, *, is_connection: bool
     ) -> PauseEffect | None:
-        """Request a page that was well; return the effect of an outage if none was and
-        failures continue to come."""
+        """Request a page that was well.
+
+        Where none was, and failures continue to come, the site is out.
+        """
         site = flight.site
         if self.health_check.request(site):
             return None
