@@ -65,6 +65,16 @@ def pytest_configure(config):
     )
 
 
+def pytest_report_header(config):
+    """Say in one line what README's command does not test."""
+    if "not slow" not in config.option.markexpr:
+        return None
+    return (
+        "not tested here, but by `.ci/run slow`: pages in a browser, Redis, nginx,"
+        " processes that are killed, what takes long"
+    )
+
+
 PROGRAMS = {"redis_of_session", "redis_server", "chromium"}
 """Fixtures that start what is no part of Python."""
 

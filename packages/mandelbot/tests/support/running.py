@@ -100,6 +100,22 @@ def chromium():
     started.quit()
 
 
+@pytest.fixture(
+    scope="session", params=["node", pytest.param("browser", marks=pytest.mark.slow)]
+)
+def javascript(request):
+    """Run scripts of a page that touch no document: in Node, and in Chromium."""
+    if request.param == "browser":
+        yield request.getfixturevalue("chromium")
+        return
+    node = pytest.importorskip("node")
+    if node.NODE is None:
+        pytest.skip("the page's scripts are not tested here: needs node, or chromium")
+    started = node.Node()
+    yield started
+    started.quit()
+
+
 @pytest.fixture
 def browser(chromium):
     """Be as wide as a desktop, and light, at first."""
