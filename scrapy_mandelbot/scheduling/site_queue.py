@@ -485,7 +485,7 @@ class SiteQueue:
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         path = ""
-        if site.has_refused:
+        if site.has_refused and site.faults.aside:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
