@@ -497,7 +497,7 @@ READERS = (
         "a stored copy of a robots.txt",
         lambda body: len(_stored(body)),
         {BOMB: bomb(lambda body: b"\x01" + zlib.compress(body), b"\0" * 64, 8_000)},
-        ("scrapy_mandelbot/store/rows.py:unpack",),
+        ("scrapy_mandelbot/store/packing.py:unpack",),
         16_777_216,
         size=4_096,
     ),

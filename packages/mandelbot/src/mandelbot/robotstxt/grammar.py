@@ -116,7 +116,10 @@ class Grammar:
         """
         self._fallbacks = dict(dialect.fallbacks)
         self._fields: dict[str, re.Pattern[str]] = {}
-        self._names: dict[str, list[bytes]] = {}
+        self._names = {
+            field: [name.encode() for name in _spellings(field, dialect)]
+            for field in dict(dialect.spellings)
+        }
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
@@ -304,10 +307,7 @@ class Grammar:
 
     def may_have(self, field: str, body: bytes) -> bool:
         """Whether a file has the field's name anywhere: most have few of the fields."""
-        names = self._names.get(field)
-        if names is None:
-            spellings = _spellings(field, self.dialect)
-            names = self._names[field] = [name.encode() for name in spellings]
+        names = self._names.get(field) or (field.encode(),)
         return any(map(body.lower().__contains__, names))
 
     def values(
