@@ -626,8 +626,13 @@ def test_an_outage_that_nobody_stated_is_given_up_sooner(is_stated, tries, secon
     assert probe_in_vain(site, 2, is_stated=is_stated) == (2 + seconds, tries)
 
 
-def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began():
-    """A proxy says 502 for a moment, while its server is restarted."""
+@pytest.mark.parametrize(
+    ("answered_at", "due"), [(2.3, 3), (3.2, 3.2)], ids=["quick", "slow"]
+)
+def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began(
+    answered_at, due
+):
+    """A proxy says 502 while its server is restarted, and may say so late."""
     site = Site("https://example.com", PausePolicy())
     well(site, "/", 0)
     for path in ("/one", "/two"):
@@ -636,10 +641,10 @@ def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began():
     assert site.due(2) == 2.25
     probe = flight_to(site, "/")
     site.handed_out(probe, 2.25, as_scout=False)
-    refusal = Refusal(2.3, "502", is_outage=True, is_stated=False)
+    refusal = Refusal(answered_at, "502", is_outage=True, is_stated=False)
     site.failed(probe, b"/", refusal, is_check=True)
-    site.ended(probe, 2.3)
-    assert site.due(2.3) == 3
+    site.ended(probe, answered_at)
+    assert site.due(answered_at) == due
     assert site.pause.failed_probes == 0  # it lengthens no pause
 
 
