@@ -648,6 +648,20 @@ def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began(
     assert site.pause.failed_probes == 0  # it lengthens no pause
 
 
+def test_what_fails_before_a_pause_has_a_good_page_probe_though_a_limit_counts():
+    """The pages that wait may be those that take the site down."""
+    site = Site("https://example.com", PausePolicy())
+    well(site, "/", 0)
+    refuse(site, 1)
+    well(site, "/", site.due(1))
+    fail(site, "/one", 4)
+    site.pause.rate_control.mode = Mode.LIMIT
+    assert not may_ask_again(site)  # it is not paused
+    fail(site, "/", 5, is_check=True)
+    assert not site.pause.is_passable
+    assert may_ask_again(site)
+
+
 def test_a_503_is_not_probed_before_the_first_pause_is_over():
     site = Site("https://example.com", PausePolicy())
     well(site, "/", 0)
