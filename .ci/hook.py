@@ -1,4 +1,4 @@
-"""Run the hook of docs/command.rst as pre-commit does, with a wheel built here.
+"""Run the hook that the page "Command" shows as pre-commit does, with a new wheel.
 
 Usage: python .ci/hook.py WHEEL
 
@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "packages" / "mandelbot" / "docs" / "command.rst"
 MOST_PACKAGES = 5  # the library and four that it needs
 MOST_BYTES = 6_000_000
 MOST_SECONDS = 8.0  # of processor time, to install the hook
@@ -31,7 +32,7 @@ TOOLS = {"pip", "setuptools", "wheel", "pre_commit_placeholder_package"}
 
 def configuration(wheel: Path) -> str:
     """Return the page's configuration, for a wheel in place of the index."""
-    page = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     (hook,) = re.findall(r"(?m)^    - repo: local\n(?:(?:    .*)?\n)+", page)
     named = "additional_dependencies: [mandelbot]"
     if named not in hook:

@@ -56,7 +56,9 @@ def pages_before_a_release() -> list[str]:
     """Return the pages that say that nothing is published."""
     found = []
     documents = [ROOT / "README.rst", *ROOT.glob("packages/*/README.rst")]
-    for path in [*documents, *(ROOT / "docs").rglob("*.rst")]:
+    for folder in (ROOT / "docs", ROOT / "packages" / "mandelbot" / "docs"):
+        documents += folder.rglob("*.rst")
+    for path in documents:
         words = path.read_text(encoding="utf-8").split()
         if UNPUBLISHED in " ".join(words):
             found.append(path.relative_to(ROOT).as_posix())

@@ -16,7 +16,7 @@ on, the median and the 95th percentile of a visitor's wait in milliseconds, the 
 as times what it is in an empty site, and pages a second as a share of those of the
 ramp (the median over the seeds). Healthy sites bear all that the project allows: h.
 
-``--table`` writes docs/bearable.csv, which docs/compare.rst shows, with each row's
+``--table`` writes docs/bearable.csv, which docs/measured.rst shows, with each row's
 goals: a healthy site is crawled with 95 % of the ramp's pages a second at least (90 %
 with more than 16 at once); any other from page 200 on with 90 % of the best law's that
 gets all pages; and a visitor waits 3 times as long as in an empty site at most.
@@ -49,6 +49,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import laws
+import quotes
 from simulated_queue import MeasuredSiteAndQueue, SiteAndQueue
 from simulated_scenarios import Bucket, Scenario, Server, flat
 
@@ -615,6 +616,7 @@ def write_table(seeds: range, pages: int) -> None:
         written = csv.writer(file, lineterminator="\n")
         written.writerow(["site; requests at once", *_HEADS.values(), "goals"])
         written.writerows(rows)
+    quotes.write_pages()
     met = sum(row[-1] == "met" for row in rows)
     print(f"goals met: {met} of {len(rows)}")
 

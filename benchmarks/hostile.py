@@ -289,7 +289,7 @@ class Web:
             received = send(scrapy.signals.bytes_received, **wanted, data=b"#")
 
     async def close(self) -> None:
-        """Have nothing to close."""
+        """Close nothing."""
 
 
 class TwoSites(scrapy.Spider):

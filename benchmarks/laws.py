@@ -6,7 +6,7 @@ A crawl has a queue of pages, so many requests in flight, and a millisecond of p
 time for each. A server answers each request well or with a 503, half a latency after it
 was sent. The laws:
 
-ours        the package's states of sites (``scrapy_mandelbot.politeness``)
+fixed       the package's states of sites (``scrapy_mandelbot.politeness``)
 measured    the same, with ``MANDELBOT_CONCURRENCY = "measured"``
 together    the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock       asks again at once, twice, and then fails
@@ -20,7 +20,7 @@ time without a request, requests sent too early, and when the crawl ended.
 
 Usage::
 
-    python benchmarks/laws.py [--seeds 20] [--law ours] [scenario ...]
+    python benchmarks/laws.py [--seeds 20] [--law fixed] [scenario ...]
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ class Crawl:
             self.law.refused(flight, url, self.now, answer or None)
 
 
-def ours(
+def fixed(
     crawl: Crawl,
     *,
     together: bool = False,
@@ -343,9 +343,9 @@ class Second(Stock):
 
 
 LAWS: dict[str, Callable[..., Any]] = {
-    "ours": ours,
-    "measured": partial(ours, queue=MeasuredSiteAndQueue),
-    "together": partial(ours, together=True),
+    "fixed": fixed,
+    "measured": partial(fixed, queue=MeasuredSiteAndQueue),
+    "together": partial(fixed, together=True),
     "stock": Stock,
     "second": Second,
 }
@@ -369,7 +369,7 @@ def main() -> None:
             name.startswith(one) for one in options.scenario
         ):
             continue
-        for law in options.law or ["ours"]:
+        for law in options.law or ["fixed"]:
             some = results(scenario, law, range(options.seeds))
             print(f"{name:26} {law:10} {line(scenario, some)}", flush=True)
 

@@ -1,15 +1,15 @@
 """How near to a rate limit a crawl gets, at a real nginx.
 
-``limit_req`` lets 30 requests a second through, with a burst of 5, and answers the
-others with 503. A crawl of 600 of its pages with 8 requests at once, and of a free site
-beside it, is a process of its own. Prints, for each crawl: pages got, those got twice,
-requests refused, and the pages a second of those that the limit allows; at the end the
-medians. The goal is 85 % with at most 10 refusals. Exits with 1 if a page is missing,
-or was got twice. Seconds are the machine's: let nothing else run.
+``limit_req`` lets 30 requests a second through, with a burst of 5 or another one, and
+answers the others with 503. A crawl of 600 of its pages with 8 requests at once, and of
+a free site beside it, is a process of its own. Prints, for each crawl: pages got, those
+got twice, requests refused, and the pages a second of those that the limit allows; at
+the end the medians. The goal is 85 % with at most 10 refusals. Exits with 1 if a page
+is missing, or was got twice. Seconds are the machine's: let nothing else run.
 
 Usage::
 
-    python benchmarks/limit_req.py [CRAWLS]
+    python benchmarks/limit_req.py [CRAWLS [BURST]]
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def free_site() -> ThreadedSite:
     return ThreadedSite(answer, "127.0.0.9")
 
 
-def figures(free: str) -> Figures:
+def figures(free: str, burst: int) -> Figures:
     """Start an nginx, and crawl it and the free site."""
     with tempfile.TemporaryDirectory() as folder:
-        server = Nginx(Path(folder), rate=RATE, burst=5)
+        server = Nginx(Path(folder), rate=RATE, burst=burst)
         server.pages(PAGES)
         server.start()
         try:
@@ -99,12 +99,12 @@ def figures(free: str) -> Figures:
     return Figures(pages, len(urls) - pages, refused, PAGES / seconds / RATE)
 
 
-def main(crawls: int) -> bool:
+def main(crawls: int = 5, burst: int = 5) -> bool:
     """Print the figures of so many crawls; return whether each got all pages once."""
     free = free_site()
     rows = []
     for _ in range(crawls):
-        rows.append(figures(free.url))
+        rows.append(figures(free.url, burst))
         print(rows[-1], flush=True)
     refused = median(row.refused for row in rows)
     share = median(row.share for row in rows)
@@ -116,4 +116,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--crawl"]:
         crawl(*sys.argv[2:])
     else:
-        sys.exit(not main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))
+        sys.exit(not main(*map(int, sys.argv[1:3])))

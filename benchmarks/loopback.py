@@ -92,6 +92,11 @@ def crawled(spider: type, settings: dict, **arguments: object):
     """Crawl in this process, with a clock that is ``AHEAD`` seconds wrong; return the
     crawler.
     """
+    return crawled_together([spider], settings, **arguments)[0]
+
+
+def crawled_together(spiders: list[type], settings: dict, **arguments: object):
+    """Do so with several spiders at once; return their crawlers."""
     from scrapy.crawler import CrawlerProcess  # noqa: PLC0415 -- servers need none
 
     open_more_files()
@@ -99,10 +104,11 @@ def crawled(spider: type, settings: dict, **arguments: object):
     ahead = float(os.environ.get("AHEAD", "0"))
     time.time = lambda: now() + ahead  # before the package is imported
     process = CrawlerProcess(settings)
-    crawler = process.create_crawler(spider)
-    process.crawl(crawler, **arguments)
+    crawlers = [process.create_crawler(spider) for spider in spiders]
+    for crawler in crawlers:
+        process.crawl(crawler, **arguments)
     process.start()
-    return crawler
+    return crawlers
 
 
 def open_more_files() -> None:

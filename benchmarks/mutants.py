@@ -10,8 +10,10 @@ nothing.
 
 Which tests are near is recorded first: the tests of the folders of `NEAREST` and of
 crawls run once, unbroken, and ``nearest_tests.py`` notes which functions each of them
-runs. Only those that run its function run for a line, its folder's first, until the
-first fails. The line is noticed if what ran passes with the line as it was:
+runs. What it noted is kept in ``build/nearest`` for the next run on the same files, so
+that other seeds begin at once. Only those that run its function run for a line, its
+folder's first, until the first fails. The line is noticed if what ran passes with the
+line as it was:
 
 - a test fails: that test, after those that ran before it;
 - the run ends with an error that names no test, as a module that cannot be imported
@@ -33,6 +35,7 @@ night draws others.
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import random
@@ -51,9 +54,10 @@ from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build/nearest"
 PACKAGE = "scrapy_mandelbot"
 CRAWLS = "tests/crawls/test_{}.py"
 ABOUT_PAUSES = ("pause", "sections", "no_answer", "statuses", "says_no", "down")
@@ -131,6 +135,21 @@ class Test(NamedTuple):
     """Of the processor."""
     ran: dict[str, frozenset[int]]
     """First lines of functions, by path from the root of the repository."""
+
+    def as_json(self) -> list[Any]:
+        """Return a form that JSON takes."""
+        return [
+            self.node,
+            self.seconds,
+            {path: sorted(lines) for path, lines in self.ran.items()},
+        ]
+
+    @classmethod
+    def of_json(cls, kept: list[Any]) -> Test:
+        """Return the test whose form this is."""
+        node, seconds, ran = kept
+        lines = {path: frozenset(numbers) for path, numbers in ran.items()}
+        return cls(node, seconds, lines)
 
 
 class Bound(NamedTuple):
@@ -421,6 +440,28 @@ def processor_time(group: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def nearest_tests_of(copy: Path) -> list[Test]:
+    """Return which functions each test runs, as kept from the last run on these files,
+    else recorded now and kept."""
+    kept = KEPT / f"{digest_of(copy)}.json"
+    if not kept.exists():
+        tests = recorded(copy)
+        KEPT.mkdir(parents=True, exist_ok=True)
+        for old in KEPT.glob("*.json"):
+            old.unlink()
+        kept.write_text(json.dumps([one.as_json() for one in tests]), "utf-8")
+    return [Test.of_json(one) for one in json.loads(kept.read_text("utf-8"))]
+
+
+def digest_of(copy: Path) -> str:
+    """Return a digest of the names and contents of the Python files of a copy."""
+    digest = hashlib.sha256()
+    for path in sorted(copy.rglob("*.py")):
+        digest.update(f"{path.relative_to(copy)}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
 def recorded(copy: Path) -> list[Test]:
     """Run all tests that may be near once, whole, and return which functions each
     runs."""
@@ -564,7 +605,7 @@ def main(seeds: str = "", number: str = "40", least: str = "0") -> None:
             place = Path(folder, str(worker))
             place.mkdir()
             copies.put(copy_of(place))
-        tests = recorded(Path(folder, "0"))
+        tests = nearest_tests_of(Path(folder, "0"))
         look = partial(looked_at, tests=tests, copies=copies)
         with ThreadPoolExecutor(WORKERS) as pool:
             verdicts = pool.map(look, every)

@@ -61,13 +61,15 @@ async def most_at_once(name: str, limit: int) -> int:
 
 
 def main() -> None:
-    print("limit  stock Scrapy  with scrapy-mandelbot")
+    border = "=====  ============  ====================="
+    print(border, "limit  stock Scrapy  with scrapy-mandelbot", border, sep="\n")
     exceeded = False
     for limit in LIMITS:
         stock = asyncio.run(most_at_once("stock", limit))
         ours = asyncio.run(most_at_once("mandelbot", limit))
         exceeded = exceeded or ours > limit
-        print(f"{limit:5}  {stock:12}  {ours:21}", flush=True)
+        print(f"{limit:<5}  {stock:<12}  {ours}", flush=True)
+    print(border)
     sys.exit(1 if exceeded else 0)
 
 

@@ -3,7 +3,7 @@
 Runs those that are counted or short, and puts what they print into their sections; the
 sections of the others stay as they are. With names it runs those alone, whatever they
 take. One that fails ends it, and nothing is written. Pages that quote a figure get it,
-too: `QUOTED`.
+too (``quotes.py``).
 
 Usage::
 
@@ -23,8 +23,9 @@ import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
+import quotes
+
 HERE = Path(__file__).parent
-ROOT = HERE.parent
 PAGE = HERE / "RESULTS.rst"
 NOT_RUN = "(not run)"
 HEAD = """\
@@ -60,7 +61,7 @@ SECTIONS = (
         "Calls of functions of the package, and bytecodes in them, for one page or site"
         " more, or from a 503 in the download handler until the scheduler has the"
         " request again; stops are steps into another module on that way. CI fails"
-        " above a gate and its room: 3 %, and a quarter of a number of modules.",
+        " above a gate and its room: 1 %, and a tenth of a number of modules.",
     ),
     Section(
         "Beside stock Scrapy, in instructions and bytecodes",
@@ -77,6 +78,12 @@ SECTIONS = (
         " as Protego, beside native parsers and a port of Google's.",
     ),
     Section(
+        "Requests at once",
+        "requests_at_once.py",
+        "The most that a site had at once, counted at its server: 100 pages of 60 ms,"
+        " CONCURRENT_REQUESTS 16, CONCURRENT_REQUESTS_PER_DOMAIN as the limit.",
+    ),
+    Section(
         "The same spider, with and without the package",
         "front_door.py --runs 5",
         "*library*: Scrapy's defaults with ROBOTSTXT_OBEY; *project*: as ``scrapy"
@@ -91,51 +98,6 @@ SECTIONS = (
         is_slow=True,
     ),
 )
-
-
-class Quoted(NamedTuple):
-    """A figure that a page quotes, as a whole number."""
-
-    page: str
-    before: str
-    """The words before the figure, as a pattern."""
-    row: str
-    """How its line of the results begins."""
-    column: int
-    """Its place among the columns of that line, from the right: the last is 1."""
-
-
-_HUNDRED = "decision, 100 rules"
-_LITERAL = "decision, 1,300 rules"
-_COMPARE = "docs/compare.rst"
-_LIBRARY = "packages/mandelbot/README.rst"
-QUOTED = (
-    Quoted(_COMPARE, "With 100 rules it takes ", _HUNDRED, 2),
-    Quoted(_COMPARE, r"with 1,300 literal rules\s", _LITERAL, 2),
-    Quoted(_LIBRARY, "Protego takes ", _HUNDRED, 2),
-    Quoted(_LIBRARY, "``urllib`` ", _HUNDRED, 1),
-)
-
-
-def with_figures(page: str, text: str, results: str) -> str:
-    """Return the text of a page with the figures of these results.
-
-    Raises:
-        ValueError: if the page or the results have no such figure.
-    """
-    for one in QUOTED:
-        if one.page != page:
-            continue
-        line = re.search(f"(?m)^ *{re.escape(one.row)}.*", results)
-        if line is None:
-            raise ValueError(f"{PAGE.name} has no line {one.row!r}")
-        figure = round(float(line[0].split()[-one.column].replace(",", "")))
-        text, found = re.subn(
-            rf"({one.before})\d+ times", rf"\g<1>{figure} times", text
-        )
-        if found != 1:
-            raise ValueError(f"{page} has {found} times {one.before!r} and a figure")
-    return text
 
 
 def printed(command: str) -> str:
@@ -198,13 +160,8 @@ def main() -> None:
             texts[one.command] = printed(one.command)
     sections = (section(one, texts.get(one.command, NOT_RUN)) for one in SECTIONS)
     results = "\n".join([HEAD, *sections])
-    pages = {}
-    for name in {quoted.page for quoted in QUOTED}:
-        text = (ROOT / name).read_text("utf-8")
-        pages[name] = with_figures(name, text, results)
+    quotes.write_pages(results)
     PAGE.write_text(results, "utf-8")
-    for name, text in pages.items():
-        (ROOT / name).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ from time import monotonic
 from typing import NamedTuple
 
 import crowded
+import quotes
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
@@ -401,6 +402,7 @@ def write_table(rows: list[Row]) -> None:
         for name in CRAWLS:
             cells = {one.site: one.cell() for one in rows if one.crawl == name}
             written.writerow([name, *(cells[site] for site in SITES)])
+    quotes.write_pages()
 
 
 def versions() -> str:

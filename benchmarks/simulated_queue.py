@@ -13,7 +13,7 @@ from simulated_scenarios import CHALLENGE
 
 from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Flight
 from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
@@ -98,12 +98,14 @@ class SiteAndQueue:
             number = chosen
         url = queue.pop(number)
         section = site.faults.of(Page(url))
-        if section is not None and section.due(now) > now:
+        decision = GO if section is None else section.decide(now)
+        if section is not None and decision not in {GO, NEVER}:
             self._aside.setdefault(section.path, []).append(url)
-            self.crawl.at(section.due(now), self._look)
+            self.crawl.at(decision.until, self._look)
             return None
         flight = Flight(Page(url), site)
-        if site.is_given_up_for(flight, url.encode()):
+        flight.fingerprint = url.encode()
+        if site.has_given_up(flight):
             self.crawl.fail(url)
             return None
         return url
@@ -121,16 +123,17 @@ class SiteAndQueue:
             section = sections.get(path)
             if section is None:
                 self.crawl.queue[:0] = self._aside.pop(path)
-            elif section.is_over():
+            elif section.pause.is_given_up:
                 for url in self._aside.pop(path):
                     self.crawl.fail(url)
-            elif section.due(now) <= now:
+            elif section.pause.due(now) <= now:
                 self.crawl.queue.insert(0, urls.pop(0))
                 if not urls:
                     del self._aside[path]
 
     def sent(self, url: str, now: float) -> Any:
         flight = Flight(Page(url), self.site, tick=self.site.ticks)
+        flight.fingerprint = url.encode()
         flight.sent_at = now
         self._in_flight += 1
         self._look_at_limit(flight, now)
@@ -197,7 +200,7 @@ class SiteAndQueue:
         if self.crawl.is_again(url):
             return
         site = self.site
-        if flight.is_refused_alone or site.is_given_up_for(flight, page):
+        if flight.is_refused_alone or site.has_given_up(flight):
             self.crawl.fail(url)
             site.forget(page)
         else:
@@ -225,7 +228,7 @@ class SiteAndQueue:
         if is_check:
             return
         if goes_back:
-            if site.is_given_up_for(flight, page):
+            if site.has_given_up(flight):
                 self.crawl.fail(url)
             else:
                 self._put_back(url, is_new=True)
@@ -241,7 +244,7 @@ class SiteAndQueue:
     def _challenged(self, flight: Flight[Site], url: str, now: float) -> None:
         """Hand a challenge on, but that of a probe, which goes back."""
         section = self.site.faults.of(flight.request)
-        is_probe = section is not None and section.is_probed_by(flight)
+        is_probe = section is not None and section.pause.probe is flight
         refusal = Refusal(now, REFUSES_ROBOTS, marked=True)
         self.site.refused(flight, url.encode(), refusal)
         self.site.ended(flight, now)
@@ -279,9 +282,10 @@ class SiteAndQueue:
     def _look_later(self, now: float) -> None:
         """Schedule a look at what is set aside."""
         if self._aside and not self.crawl.queue:
-            due = min(
-                (one.due(now) for one in self.site.faults.aside.values()), default=now
-            )
+            pauses = [one.pause for one in self.site.faults.aside.values()]
+            # of one that is given up they fail at once
+            times = [now if one.is_given_up else one.due(now) for one in pauses]
+            due = min(times, default=now)
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 

@@ -545,6 +545,7 @@ SCENARIOS: dict[str, Scenario] = {
     "ban that doubles": Scenario(lambda _: Ban(5, 5, 3.0), flat(150)),
     "30/5, 1 ms": limit(30, 5, 600, 0.001),
     "30/5, 20 ms": limit(30, 5, 600, 0.02),
+    "30/0, 5 ms": limit(30, 0, 600, 0.005),
     "200/5, 1 ms": limit(200, 5, 2_000, 0.001),
     "200/5, busy": limit(200, 5, 2_000, 0.001, is_busy=True),
     "5/5, 1 ms": limit(5, 5, 60, 0.001),

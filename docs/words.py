@@ -2,10 +2,12 @@
 
 Usage: python docs/words.py
 
-Prints the pages of the add-on and those of the library, each with its part of the
-sidebar and its words, and their sums. Tables, code, drawings, lists of pages, included
-files and comments are left out: they are looked up, not read. `TO_READ` are the pages
-of a user, which should stay below `GOAL`; reference counts apart.
+Prints the pages of the add-on's site and those of the library's, each with its part of
+the sidebar and its words, and their sums. Tables, code, drawings, lists of pages,
+included files and comments are left out: they are looked up, not read. `TO_READ` are
+the pages of a user, which should stay below `GOAL`; reference counts apart.
+
+The last line counts the names of the reference that a user may have to learn.
 
 Exits with 1 if a page is in no part of the sidebar.
 """
@@ -18,14 +20,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCS = Path(__file__).parent
-LIBRARY = "mandelbot, the library"
-"""The part of the sidebar that is the library's; all others are the add-on's."""
+SITES = {
+    "The add-on": DOCS,
+    "The library": DOCS.parent / "packages" / "mandelbot" / "docs",
+}
+"""The folder of each site."""
 TO_READ = (
-    *("start", "recipes", "faq", "alerts", "pauses", "pace", "sitemaps"),
+    *("start", "recipes", "went_wrong", "pauses", "pace", "sitemaps"),
     *("report", "status", "services"),
 )
 """What a user reads: pages, and folders of pages."""
 GOAL = 16_000
+NAMES = {
+    "settings": ("settings", r"^((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)\n~+$"),
+    "their keys": ("settings", r"^``[a-z_]+`` \("),
+    "meta keys": ("meta", r"^``[a-z_]+``"),
+    "hooks": ("hooks", r"^``[a-z_]+``"),
+    "metrics": ("status", r"^``mandelbot\.[a-z_.]+``"),
+    "stats": ("stats", r"^``mandelbot/[a-z0-9_/]+``"),
+}
+"""Kinds of names, each with its page and how an entry begins there."""
 PROSE = frozenset(
     {"note", "tip", "hint", "important", "warning", "seealso", "glossary"}
 )
@@ -113,17 +127,18 @@ def toctrees(text: str) -> dict[str, list[str]]:
     return found
 
 
-def pages() -> list[Page]:
-    """Return all pages in the order of the sidebar."""
-    found = [Page("", "index", words_in((DOCS / "index.rst").read_text("utf-8")))]
-    for part, names in toctrees((DOCS / "index.rst").read_text("utf-8")).items():
+def pages(folder: Path) -> list[Page]:
+    """Return all pages of a site, in the order of the sidebar."""
+    index = (folder / "index.rst").read_text("utf-8")
+    found = [Page("", "index", words_in(index))]
+    for part, names in toctrees(index).items():
         for name in names:
-            text = (DOCS / f"{name}.rst").read_text("utf-8")
+            text = (folder / f"{name}.rst").read_text("utf-8")
             found.append(Page(part, name, words_in(text)))
-            folder = name.rpartition("/")[0]
+            inner_folder = name.rpartition("/")[0]
             for inner in toctrees(text).get("", []):
-                path = f"{folder}/{inner}"
-                inner_text = (DOCS / f"{path}.rst").read_text("utf-8")
+                path = f"{inner_folder}/{inner}"
+                inner_text = (folder / f"{path}.rst").read_text("utf-8")
                 found.append(Page(part, path, words_in(inner_text)))
     return found
 
@@ -133,27 +148,32 @@ def is_read(page: Page) -> bool:
     return page.name.partition("/")[0] in TO_READ
 
 
+def names() -> dict[str, int]:
+    """Return how many names of each kind the reference has."""
+    found = {}
+    for kind, (page, entry) in NAMES.items():
+        text = (DOCS / f"{page}.rst").read_text("utf-8")
+        found[kind] = len(re.findall(entry, text, re.MULTILINE))
+    return found
+
+
 def main() -> int:
     """Print the words of all pages."""
-    every = pages()
-    trees = {
-        "The add-on": [page for page in every if page.part != LIBRARY],
-        "The library": [page for page in every if page.part == LIBRARY],
-    }
-    for title, tree in trees.items():
+    nowhere = []
+    for title, folder in SITES.items():
+        tree = pages(folder)
         print(f"{title}: {sum(page.words for page in tree):,} words")
         for page in tree:
             print(f"{page.words:8,}  {page.name:28}  {page.part}")
-    read = sum(page.words for page in every if is_read(page))
+        listed = {folder / f"{page.name}.rst" for page in tree}
+        nowhere += sorted({*folder.rglob("*.rst")} - listed)
+    read = sum(page.words for page in pages(DOCS) if is_read(page))
     print(f"To read ({', '.join(TO_READ)}): {read:,} words; the goal is {GOAL:,}")
-    names = {page.name for page in every}
-    files = {
-        path.relative_to(DOCS).with_suffix("").as_posix()
-        for path in DOCS.rglob("*.rst")
-    }
-    for name in sorted(files - names):
-        print(f"{name}.rst is in no part of the sidebar", file=sys.stderr)
-    return 1 if files - names else 0
+    counts = (f"{count} {kind}" for kind, count in names().items())
+    print(f"Names: {', '.join(counts)}")
+    for path in nowhere:
+        print(f"{path} is in no part of the sidebar", file=sys.stderr)
+    return 1 if nowhere else 0
 
 
 if __name__ == "__main__":

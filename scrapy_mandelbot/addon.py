@@ -170,8 +170,10 @@ class QueueSetup:
         Raises:
             NotConfigured: always.
         """
-        put_stand_ins(crawler.settings)
+        fetches_rules = put_stand_ins(crawler.settings)
         put_site_queue(crawler.settings)
+        if not fetches_rules:
+            Crawl.of(crawler).fetches_rules = False
         if (
             crawler.settings["SCHEDULER"] == _SHARED
             and not Crawl.of(crawler).asks_for_more
@@ -234,24 +236,28 @@ WIRINGS = {
 """What is set for which scheduler and queue; of other pairs nothing is."""
 
 
-def put_stand_ins(settings: BaseSettings) -> None:
+def put_stand_ins(settings: BaseSettings) -> bool:
     """Enable what stands in for a middleware that the project has set to None.
 
     A middleware for robots.txt that is None is no wish to disobey, which
     ROBOTSTXT_OBEY = False expresses: Scrapy's own stays, unless the project has
     another. Without `PauseMiddleware` nothing pauses, and answers are still counted.
+
+    Returns whether the package's middleware for robots.txt, or one derived from it,
+    may fetch the rules of sites.
     """
     enabled = [
         load_object(key)
         for key, order in settings.getdict(_DOWNLOADS).items()
         if order is not None
     ]
+    fetches_rules = True
     if _is_off(settings, "RobotsTxtMiddleware"):
         _leave_robots_to_scrapy(settings, enabled)
+        ours = f"{_PACKAGE}.RobotsTxtMiddleware"
+        fetches_rules = _has_kind_of(enabled, ours)
     pauses = f"{_PACKAGE}.PauseMiddleware"
-    if _is_off(settings, "PauseMiddleware") and not any(
-        isinstance(one, type) and _is_kind_of(one, pauses) for one in enabled
-    ):
+    if _is_off(settings, "PauseMiddleware") and not _has_kind_of(enabled, pauses):
         counts = f"{_PACKAGE}.downloadermiddlewares.counting.CountingMiddleware"
         _switch_on(settings, _DOWNLOADS, counts, 950)
         logger.info(
@@ -259,6 +265,7 @@ def put_stand_ins(settings: BaseSettings) -> None:
             pauses,
             _DOWNLOADS,
         )
+    return fetches_rules
 
 
 def _leave_robots_to_scrapy(settings: BaseSettings, enabled: list[Any]) -> None:
@@ -460,6 +467,11 @@ def _is_scrapys(scheduler_class: type) -> bool:
     ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
     is_ours = any(_is_kind_of(scheduler_class, path) for path in ours)
     return is_ours or Scheduler in scheduler_class.__mro__
+
+
+def _has_kind_of(components: list[Any], path: str) -> bool:
+    """Return whether a class of the package, or one derived from it, is among them."""
+    return any(isinstance(one, type) and _is_kind_of(one, path) for one in components)
 
 
 def _is_kind_of(scheduler_class: type, path: str) -> bool:

@@ -27,11 +27,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
+from mandelbot.answers.failures import names_no_host
 from mandelbot.robotstxt.paths import as_servers_read_it
 from scrapy import Request
 from scrapy.exceptions import DontCloseSpider, NotConfigured
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
+    from scrapy_mandelbot.fetching.host_names import HostNames
     from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
@@ -96,6 +100,10 @@ class Crawl:
         self.clock = Clock.of(crawler) if clock is None else clock
         self.now = self.clock.now
         """Returns seconds since the epoch, by a clock that is not set during the crawl.
+        """
+        self.fetches_rules = self.config.obey
+        """Whether the package fetches the rules of sites, so that requests wait for
+        them; not where another component obeys robots.txt.
         """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
@@ -248,6 +256,7 @@ class Crawl:
         fetcher.keeps_dead = pauses.keeps_dead
         fetcher.requester.is_cut_off = self._is_cut_off
         fetcher.requester.network_answers = pauses.network_answers
+        fetcher.requester.has_no_name = self._has_no_name
         fetcher.slow_files.note = self.throttle.in_flight.found_slow
 
     def known_rules(self, site: str) -> SiteRules | None:
@@ -265,6 +274,29 @@ class Crawl:
 
     def _is_cut_off(self, name: str) -> bool:
         return self.throttle.pauses.network_failed(self.sites.of(name))
+
+    async def _has_no_name(self, site: str, error: BaseException | None) -> bool:
+        """Return whether no host has the name of a site, as far as anyone can say."""
+        if self._is_network_down:
+            return False
+        host = urlsplit(site).hostname or ""
+        if names_no_host(site):
+            return True
+        is_denied = await self._host_names.is_denied(host, error)
+        # other sites may have failed meanwhile
+        return is_denied and not self._is_network_down
+
+    @property
+    def _is_network_down(self) -> bool:
+        return self.throttle.network.is_down(self.now())
+
+    @cached_property
+    def _host_names(self) -> HostNames:
+        from scrapy_mandelbot.fetching.host_names import (  # noqa: PLC0415 -- few
+            HostNames,
+        )
+
+        return HostNames(self._crawler.settings, self.clock)
 
     def _end_last_waits(self, sites: Collection[Site]) -> bool:
         """Take hosts for dead whose last try is left, if all are such hosts."""

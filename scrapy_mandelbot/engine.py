@@ -20,6 +20,7 @@ from collections.abc import (
 )
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from http.cookiejar import Cookie
 
     from scrapy.crawler import Crawler
+    from scrapy.exceptions import IgnoreRequest
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -50,7 +52,9 @@ SLOT_KEY = "download_slot"
 """The meta key that names the download slot of a request. Scrapy writes it into each
 request on its way, and a spider may choose a slot by it.
 """
-_AT_ONCE = 8  # CONCURRENT_REQUESTS_PER_DOMAIN in a Scrapy that still has it
+AT_ONCE = "CONCURRENT_REQUESTS_PER_DOMAIN"
+"""The setting of how many requests a download slot transfers at once."""
+_AT_ONCE = 8  # its default in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
@@ -195,9 +199,9 @@ def at_once_in_a_slot(settings: BaseSettings) -> int:
 
     0: any number. Fallback: Scrapy's default.
     """
-    if settings.get("CONCURRENT_REQUESTS_PER_DOMAIN") is None:
+    if settings.get(AT_ONCE) is None:
         return _AT_ONCE
-    return settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    return settings.getint(AT_ONCE)
 
 
 def _slot_settings(settings: BaseSettings) -> Mapping[str, Mapping[str, Any]]:
@@ -209,12 +213,14 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
     """Return whether the downloader, its middlewares included, still has the request.
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request
-    ends.
+    ends. The throttler of scrapy/scrapy#6931 holds requests back before that.
 
     Fallback: whether its response is not parsed yet; else True, as every end is
     reported except that of a request which a middleware replaces on its way out.
     """
     engine: Any = crawler.engine
+    if request in getattr(engine, "_throttler_waiting", ()):
+        return True
     try:
         return request in engine.downloader.active
     except TypeError:  # a custom one need only be true or false
@@ -367,7 +373,8 @@ def waiting_in_slots(crawler: Crawler, keys: Iterable[str]) -> set[Request]:
 
     Fallback: none, as if each was sent when it arrived.
     """
-    return {entry[0] for queue in _slot_queues(crawler, keys) for entry in queue}
+    waiting = chain.from_iterable(_slot_queues(crawler, keys))
+    return {entry[0] for entry in waiting}
 
 
 def evict_waiting(
@@ -587,7 +594,10 @@ def when_feeds_fail(
             feeds = getattr(handler, "__self__", None)
             is_item = getattr(handler, "__name__", "") == "item_scraped"
             if is_item and isinstance(feeds, FeedExporter) and feeds.crawler is crawler:
-                failed(record.exc_info[1] if record.exc_info else None)
+                error = None
+                if record.exc_info:
+                    error = record.exc_info[1]
+                failed(error)
             return True
 
     of_feeds = OfFeeds()
@@ -601,6 +611,14 @@ def when_feeds_fail(
 
 
 _KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})
+
+
+def is_forbidden(error: IgnoreRequest) -> bool:
+    """Return whether Scrapy's own middleware for robots.txt forbids the request.
+
+    Its message is all that says so. Without it: the request was dropped.
+    """
+    return str(error) == "Forbidden by robots.txt"
 
 
 def has_failed(crawler: Crawler) -> bool:
@@ -657,7 +675,7 @@ def cookies_of(jar: Any, domains: Iterable[str]) -> Mapping[str, list[Cookie]]:
     if isinstance(by_domain, dict):
         for domain in domains:
             paths = by_domain.get(domain, {}).values()
-            found[domain] = [cookie for names in paths for cookie in names.values()]
+            found[domain] = list(chain.from_iterable(map(dict.values, paths)))
         return found
     wanted = set(domains)
     for cookie in jar:

@@ -39,7 +39,7 @@ class Fold(Enum):
     ANY = "whether either is true"
     FIRST = "the first that is known"
     LAST = "the last that is known"
-    SAMPLE = "a bounded list"
+    SAMPLE = "a bounded list, or some numbers by name"
     # What stays with its record:
     NONE = ""
 
@@ -60,12 +60,22 @@ class Column(NamedTuple):
     """Whether a 0 is shown in the table at the end of a crawl."""
 
 
+class Tile(NamedTuple):
+    """A sum at the top of a report's page."""
+
+    heading: str
+    place: int
+    kind: str = ""
+    """``error``, ``warning`` or ``note`` if it is not 0: the page offers its sites."""
+
+
 class Field:
     """What is known of a field."""
 
     __slots__ = (
-        *("adds", "after", "column", "fold", "initial", "is_left", "is_method"),
-        *("joins", "json", "key", "kind", "name", "page", "takes_time", "unit"),
+        *("adds", "after", "column", "fold", "initial", "is_detailed", "is_left"),
+        *("is_method", "joins", "json", "key", "kind", "name", "page", "takes_time"),
+        *("tile", "unit"),
     )
 
     def __init__(  # noqa: PLR0913 -- what is known of a field
@@ -80,6 +90,8 @@ class Field:
         after: str = "",
         column: Column | None = None,
         page: Sequence[Column] = (),
+        tile: Tile | None = None,
+        is_detailed: bool = False,
         is_left: bool = True,
         join: Join | None = None,
     ) -> None:
@@ -100,6 +112,10 @@ class Field:
         """Its column in the table at the end of a crawl."""
         self.page = page
         """Its columns in the page's table of sites."""
+        self.tile = tile
+        """Its sum at the top of the page."""
+        self.is_detailed = is_detailed
+        """Whether the page shows it among the details of a site."""
         self.is_left = is_left
         """Whether the report of a worker has it.
 
@@ -122,7 +138,9 @@ class Field:
         value = getattr(record, self.name)
         if not self.is_method:
             return value
-        return value(now) if self.takes_time else value()
+        if self.takes_time:
+            return value(now)
+        return value()
 
 
 def field(initial: Value, unit: str = "", fold: Fold = Fold.NONE, **more: Any) -> Value:
@@ -131,22 +149,12 @@ def field(initial: Value, unit: str = "", fold: Fold = Fold.NONE, **more: Any) -
     return declared  # type: ignore[no-any-return]  # the class has the initial value
 
 
-def computed(
-    unit: str = "",
-    *,
-    json: str = "",
-    after: str = "",
-    column: Column | None = None,
-    page: Sequence[Column] = (),
-) -> Callable[[Function], Function]:
-    """Declare a value that a property or a method computes.
+def computed(unit: str = "", **more: Any) -> Callable[[Function], Function]:
+    """Declare a value that a property or a method computes; `more`: see `Field`.
 
     It is in the JSON behind the field that is called `after` there.
     """
-    about = Field(
-        None, unit, Fold.NONE, json=json, after=after, column=column, page=page
-    )
-    about.is_left = False
+    about = Field(None, unit, Fold.NONE, is_left=False, **more)
 
     def declare(function: Function) -> Function:
         function.declared = about  # type: ignore[attr-defined]
@@ -200,14 +208,23 @@ def page_table(fields: Mapping[str, Field]) -> list[tuple[Field, Column]]:
     return _in_places((one, column) for one in fields.values() for column in one.page)
 
 
-def _in_places(
-    columns: Iterable[tuple[Field, Column]],
-) -> list[tuple[Field, Column]]:
-    return sorted(columns, key=_place)
+def tiles(fields: Mapping[str, Field]) -> list[tuple[Field, Tile]]:
+    """Return the sums at the top of the page, the first place first."""
+    return _in_places((one, one.tile) for one in fields.values() if one.tile)
 
 
-def _place(column_of: tuple[Field, Column]) -> int:
-    return column_of[1].place
+def details(fields: Mapping[str, Field]) -> list[str]:
+    """Return the names in the JSON of what the page's details of a site show."""
+    names = (one.json for one in fields.values() if one.is_detailed)
+    return sorted(names, key=str.upper)
+
+
+def _in_places(shown: Iterable[tuple[Field, Any]]) -> list[tuple[Field, Any]]:
+    return sorted(shown, key=_place)
+
+
+def _place(shown: tuple[Field, Column | Tile]) -> int:
+    return shown[1].place
 
 
 def part(
@@ -273,7 +290,9 @@ def _sketch(mine: Any, its: Any) -> Any:
     return whole
 
 
-def _union(mine: Sequence[str], its: Sequence[str]) -> list[str]:
+def _sample(mine: Any, its: Any) -> Any:
+    if isinstance(its, Mapping):
+        return _by_key(mine, its)
     return list(dict.fromkeys([*mine, *its]))
 
 
@@ -299,6 +318,6 @@ _JOINED: Mapping[Fold, Join] = {
     Fold.FIRST: _first,
     Fold.LAST: _last,
     Fold.PART: _joined_part,
-    Fold.SAMPLE: _union,
+    Fold.SAMPLE: _sample,
 }
 """Likewise, or instead, if both are of one site."""

@@ -21,6 +21,7 @@ from running import (  # noqa: F401 - hooks and fixtures
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
 )
+from slow_first import Recording
 from webs import Web
 
 _SUFFIXES = None
@@ -31,14 +32,24 @@ if "TLDEXTRACT_CACHE" not in os.environ:
     os.environ["TLDEXTRACT_CACHE"] = _SUFFIXES.name
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--record-seconds",
+        action="store_true",
+        help="write how long each module takes, by which the slowest begin first",
+    )
+
+
 def pytest_configure(config):
-    """Have the list of public suffixes, by which Scrapy's cookies go, be the one that
+    """Let the list of public suffixes, by which Scrapy's cookies go, be the one that
     is installed.
 
     Where none is kept tldextract fetches one, in the processes that tests start too.
     """
     # until all is collected: it looks for garbage among what is not garbage
     gc.disable()
+    if config.option.record_seconds and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recording(config.rootpath))
     if _SUFFIXES is None:
         return
     config.add_cleanup(_SUFFIXES.cleanup)
@@ -51,6 +62,16 @@ def pytest_configure(config):
     session.adapters.clear()
     tldextract.TLDExtract(include_psl_private_domains=True)(
         "example.com", session=session
+    )
+
+
+def pytest_report_header(config):
+    """Say in one line what README's command does not test."""
+    if "not slow" not in config.option.markexpr:
+        return None
+    return (
+        "not tested here, but by `.ci/run slow`: pages in a browser, Redis, nginx,"
+        " processes that are killed, what takes long"
     )
 
 

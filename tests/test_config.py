@@ -90,7 +90,7 @@ BAD = [
     ('MANDELBOT_CACHE["ttl"]', "two days", "a number of seconds"),
     ('MANDELBOT_CACHE["ttl"]', float("nan"), "a number of seconds"),
     ('MANDELBOT_LIMITS["robots_bytes"]', 0, "a whole number, 1 or more"),
-    ('MANDELBOT_LIMITS["robots_redirects"]', 2.5, "a whole number, 0 or more"),
+    ('MANDELBOT_LIMITS["robots_bytes"]', 2.5, "a whole number, 1 or more"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [200], "from 400 to 599"),
     ("MANDELBOT_PAUSE_HTTP_CODES", 503, "a list of HTTP status codes"),
     ("MANDELBOT_REFUSAL", 5, "a function, or its import path"),

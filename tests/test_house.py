@@ -11,8 +11,11 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
 from support.package_source import PACKAGE, PACKAGES, TEXTS, TREES
 from tables import each_row
+
+pytestmark = pytest.mark.slow  # reads all modules; the part "code" of .ci/run asks it
 
 LINES_WITH_PRIVATE_ATTRIBUTES = 36
 OVERRIDES: dict[str, set[str]] = {}

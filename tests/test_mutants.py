@@ -119,7 +119,7 @@ def test_lines_that_could_not_be_judged_fail_the_run(monkeypatch, capsys):
     words = []
     monkeypatch.setattr(mutants, "mutants", lambda _seed, number: [mutant] * number)
     monkeypatch.setattr(mutants, "copy_of", lambda folder: folder)
-    monkeypatch.setattr(mutants, "recorded", lambda _copy: [])
+    monkeypatch.setattr(mutants, "nearest_tests_of", lambda _copy: [])
     monkeypatch.setattr(mutants, "looked_at", lambda *_, **__: words.pop())
     words += verdicts
     mutants.main("1", "40", "38")
@@ -151,3 +151,28 @@ def test_a_line_is_judged_by_the_tests_of_its_function_or_of_its_module():
         "tests/throttle/test_a.py::test_it",
         "tests/crawls/test_b.py::test_it",
     ]
+
+
+def test_what_tests_run_is_recorded_anew_only_after_a_file_changed(
+    tmp_path, monkeypatch
+):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    module = copy / "module.py"
+    module.write_text(WHOLE)
+    found = [mutants.Test(NEXT, 1.5, {MODULE: frozenset({1, 7})})]
+    times = []
+
+    def record(_copy):
+        times.append(len(times))
+        return found
+
+    monkeypatch.setattr(mutants, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(mutants, "recorded", record)
+    for _ in range(2):
+        assert mutants.nearest_tests_of(copy) == found
+    assert len(times) == 1
+    module.write_text(OTHER)
+    assert mutants.nearest_tests_of(copy) == found
+    assert len(times) == 2
+    assert len(list((tmp_path / "kept").iterdir())) == 1

@@ -11,7 +11,7 @@ import configparser
 from pathlib import Path
 
 import pytest
-from pages import DOCS, README, names, page
+from pages import PAGES, README, names, page
 from scrapy.settings import Settings
 
 import scrapy_mandelbot
@@ -90,5 +90,5 @@ def test_nothing_public_vanishes(kind):
 def test_a_new_name_is_in_the_documents():
     """For settings, stats, hooks and meta keys the tests of the reference see to it."""
     new = set(scrapy_mandelbot.__all__) - set(LIST.options("names"))
-    told = "\n".join([README, *(path.read_text() for path in DOCS.rglob("*.rst"))])
+    told = "\n".join([README, *(path.read_text() for path in PAGES)])
     assert {name for name in new if f"``{name}``" not in told} == set()

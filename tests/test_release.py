@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import library_page
+from pages import page as read_page
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.rst").read_text()
@@ -145,6 +147,20 @@ def test_a_release_waits_for_the_tests_and_has_no_password():
         )
 
 
+def test_an_action_is_named_by_its_commit():
+    """Whoever can move a tag could publish; dependabot reads the version behind it."""
+    used = {
+        line.strip().removeprefix("- ")
+        for text in WORKFLOWS.values()
+        for line in text.splitlines()
+        if "uses:" in line and "uses: ./" not in line
+    }
+    assert len(used) > 5
+    form = r"uses: [\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    assert [one for one in used if not re.fullmatch(form, one)] == []
+    assert "github-actions" in (GITHUB / "dependabot.yml").read_text()
+
+
 def test_links_of_the_readme_work_on_the_package_index():
     """Those to files of the repository are made whole, and lead to files that are
     there.
@@ -271,7 +287,7 @@ def test_an_issue_form_names_commands_that_exist(path):
     """What a report asks for can be had."""
     text = path.read_text(encoding="utf-8")
     verbs = re.findall(r"`(?:scrapy robots|mandelbot) (\w+)", text)
-    page = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+    page = library_page("command") + read_page("robots_command")
     assert all(verb in page for verb in verbs)
     for name in re.findall(r"MANDELBOT_\w+", text):
         assert f"\n{name}\n~" in (ROOT / "docs" / "settings.rst").read_text()

@@ -41,7 +41,8 @@ def test_markers_and_profiles_are_in_the_table():
         assert f"``{line.partition(':')[0]}``" in TABLE
     assert all(f"``{name}``" in TABLE for name in PROFILES)
     assert '-m "not slow and not thorough"' in SETUP["tool:pytest"]["addopts"]
-    assert "PYTEST_ADDOPTS='-m \"not thorough\"' MANDELBOT_EXAMPLES=half" in CI
+    assert CI.count("export MANDELBOT_EXAMPLES=half\n") == 2  # "tests" and "slow"
+    assert '-m pytest -n auto -m "slow and not thorough"' in CI
     assert (
         'MANDELBOT_EXAMPLES=random build/tools/bin/python -m pytest -q -n auto -m ""'
         in CI

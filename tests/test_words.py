@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "scrapy_mandelbot"
 _SOURCE = "DeviantArt on its tag noai, 11 November 2022"
 ALLOWED: dict[tuple[str, str], str] = {
-    ("docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
+    ("packages/mandelbot/docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
     (
         "packages/mandelbot/src/mandelbot/preferences/statements.py",
         "Tell AI datasets they can",
@@ -94,6 +94,7 @@ def texts() -> dict[str, str]:
         *ROOT.glob("*.rst"),
         ROOT / "sample_project" / "README.rst",
         *(ROOT / "docs").rglob("*.rst"),
+        *(ROOT / "packages/mandelbot/docs").rglob("*.rst"),
         *(
             one
             for top in (PACKAGE, "packages/mandelbot/src/mandelbot")
@@ -227,13 +228,10 @@ def main() -> None:
         print(f"{in_docs:6} {in_code:6}  {word.pattern} ({word.where}): {word.instead}")
     in_docs = sum(hit.file.endswith(".rst") for hit in found)
     print(f"{in_docs:6} {len(found) - in_docs:6}  all")
-    pages = [
-        text for file, text in texts().items() if file.startswith(("docs/", "README"))
-    ]
-    print(
-        f"{sum(len(text.split()) for text in pages):,} words in docs/**/*.rst and"
-        " README.rst"
-    )
+    of_pages = ("docs/", "packages/mandelbot/docs/", "README")
+    pages = [text for file, text in texts().items() if file.startswith(of_pages)]
+    count = sum(len(text.split()) for text in pages)
+    print(f"{count:,} words in the pages of both sites and README.rst")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,22 @@
 """Links for what the pages name in literals, so that they stay readable as plain files.
 
 A page writes ````docs/pauses.rst````, ````MANDELBOT_STORE````, ````site_paused```` or
-````RobotsTxt````, as the README and docstrings do; here each becomes a link to where it
-is described. One that is described nowhere is a warning, and with ``-W`` the build
+````pause_site````, as the README and docstrings do; here each becomes a link to where
+it is described. One that is described nowhere is a warning, and with ``-W`` the build
 fails.
+
+A file's path begins at its distribution: in the library's pages ````docs/tags.rst````
+is its own page, which the add-on's call ````packages/mandelbot/docs/tags.rst````.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from both_sites import ADDON, ADDRESSES, FOLDERS
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
@@ -27,8 +32,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAGE = re.compile(r"docs/([\w/]+)\.rst")
-FILE = re.compile(r"([\w/.]+)\.rst(#[\w-]+)?")
+PAGE = re.compile(r"(?:[\w-]+/)*docs/[\w/]+\.rst")
+FILE = re.compile(r"([\w/.]+\.rst)(#[\w-]+)?")
+TITLE = re.compile(r"^(\S.*)\n[=]+$", re.MULTILINE)
 SETTING = re.compile(
     r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\[.\w+.\])?(\s=\s.*)?", re.DOTALL
 )
@@ -54,6 +60,10 @@ OTHERS = {
 NAMES = {
     name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)
 }
+PUBLISHED = {
+    "scrapy_mandelbot/report/report.schema.json": "report.schema.json",
+}
+"""Files beside the pages (``html_extra_path``), by their path."""
 META_KEY = re.compile(r"dont_(?:pause|obey_\w+)|sitemap_entry")
 
 
@@ -69,7 +79,8 @@ class Anchors(SphinxTransform):
 
     def apply(self, **_: object) -> None:
         """Look at the first cell of each row."""
-        pattern = ROWS.get(self.env.docname)
+        is_addons = self.app.config.project == ADDON
+        pattern = ROWS.get(self.env.docname) if is_addons else None
         for row in self.document.findall(nodes.row) if pattern else ():
             word = next(iter(row[0].findall(nodes.literal)), None)
             if word is not None and pattern.fullmatch(word.astext()):
@@ -101,26 +112,40 @@ class Links(SphinxPostTransform):
         file = FILE.fullmatch(reference.get("refuri", ""))
         if file is None:
             return
-        here = self.env.docname.rpartition("/")[0]
-        name = f"{here}/{file[1]}".lstrip("/")
-        if name in self.env.all_docs:
-            reference["refuri"] = self._uri(name) + (file[2] or "")
+        here = Path(self.env.srcdir, self.env.docname).parent
+        page = self._page_at(here / file[1])
+        if page is None:
+            log.warning("no page %s", file[1], location=reference)
         else:
-            log.warning("no page %s.rst", name, location=reference)
+            reference["refuri"] = self._uri(*page) + (file[2] or "")
+
+    def _page_at(self, path: Path) -> tuple[str, str] | None:
+        """Return the project and the name of the page that a file is."""
+        project = self.app.config.project
+        folders = {**FOLDERS, project: Path(self.env.srcdir)}
+        for name, folder in folders.items():
+            if path.resolve().is_relative_to(folder) and path.is_file():
+                inner = path.resolve().relative_to(folder)
+                return name, inner.with_suffix("").as_posix()
+        return None
 
     def _link(self, literal: nodes.literal) -> None:
         text = literal.astext()
-        if page := PAGE.fullmatch(text):
-            self._link_to_page(literal, page[1])
+        is_addons = self.app.config.project == ADDON
+        if PAGE.fullmatch(text):
+            self._link_to_page(literal, text)
+        elif is_addons and text in PUBLISHED:
+            top = "../" * self.env.docname.count("/")
+            self._wrap(literal, top + PUBLISHED[text])
         elif setting := SETTING.fullmatch(text):
             self._link_to_setting(literal, setting[1])
         elif STAT.fullmatch(text):
             self._replace(literal, "stats", anchor_of(text))
-        elif text in HOOKS:
+        elif is_addons and text in HOOKS:
             self._replace(literal, "hooks", anchor_of(text))
-        elif META_KEY.fullmatch(text):
+        elif is_addons and META_KEY.fullmatch(text):
             self._replace(literal, "meta", anchor_of(text))
-        elif text in NAMES and self.env.docname != "api":
+        elif is_addons and text in NAMES and self.env.docname != "api":
             target = f"scrapy_mandelbot.{text}"
             link = pending_xref(
                 "",
@@ -134,12 +159,18 @@ class Links(SphinxPostTransform):
             literal.replace_self(link)
             link += literal
 
-    def _link_to_page(self, literal: nodes.literal, name: str) -> None:
-        if name not in self.env.all_docs:
-            log.warning("no page docs/%s.rst", name, location=literal)
+    def _link_to_page(self, literal: nodes.literal, path: str) -> None:
+        project = self.app.config.project
+        distribution = FOLDERS[project].parent
+        page = self._page_at(distribution / path)
+        if page is None:
+            log.warning("no page %s", path, location=literal)
             return
-        title = self.env.titles[name].astext()
-        link = nodes.reference("", title, internal=True, refuri=self._uri(name))
+        if page[0] == project:
+            title = self.env.titles[page[1]].astext()
+        else:
+            title = TITLE.search((distribution / path).read_text("utf-8"))[1]
+        link = nodes.reference("", title, internal=True, refuri=self._uri(*page))
         literal.replace_self(link)
 
     def _link_to_setting(self, literal: nodes.literal, name: str) -> None:
@@ -149,16 +180,25 @@ class Links(SphinxPostTransform):
             log.warning("%s is no setting", name, location=literal)
 
     def _replace(self, literal: nodes.literal, docname: str, anchor: str) -> None:
-        if docname == self.env.docname and docname != "settings":
+        """Link to a row of the add-on's reference."""
+        is_addons = self.app.config.project == ADDON
+        if is_addons and docname == self.env.docname != "settings":
             return
-        link = nodes.reference(
-            "", "", internal=True, refuri=f"{self._uri(docname)}#{anchor}"
-        )
+        self._wrap(literal, f"{self._uri(ADDON, docname)}#{anchor}")
+
+    @staticmethod
+    def _wrap(literal: nodes.literal, address: str) -> None:
+        link = nodes.reference("", "", internal=True, refuri=address)
         literal.replace_self(link)
         link += literal
 
-    def _uri(self, docname: str) -> str:
-        return self.app.builder.get_relative_uri(self.env.docname, docname)
+    def _uri(self, project: str, page: str) -> str:
+        here = ADDRESSES[self.app.config.project]
+        if project == self.app.config.project:
+            target = page
+        else:
+            target = "../" * here.count("/") + ADDRESSES[project] + page
+        return self.app.builder.get_relative_uri(self.env.docname, target)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

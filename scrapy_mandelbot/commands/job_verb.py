@@ -88,6 +88,8 @@ def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Resul
         waiting=stored_report.waiting_data(contents, _tries(invocation), time.time()),
         workers=len(contents.workers),
         unreported=unreported,
+        expected=invocation.setting("expect"),
+        failing=invocation.setting("exit_status"),
     )
     made = job_report.job_report(bodies, state, int(invocation.setting("summary")))
     if made is None:
@@ -100,7 +102,8 @@ def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Resul
             replace_file(lost, (f"{json.dumps(one)}\n".encode() for one in made.lost))
         else:
             lost.unlink(missing_ok=True)
-    return Result(1 if made.remarks else 0, made.data, text, made.remarks)
+    code = 1 if made.remarks or made.has_failed else 0
+    return Result(code, made.data, text, made.remarks)
 
 
 def _exported(requests: Iterable[StoredOutline]) -> Result:
@@ -109,7 +112,8 @@ def _exported(requests: Iterable[StoredOutline]) -> Result:
     unread = len(read) - len(found)
     remarks = [stored_report.unread_text(unread)] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
-    return Result(1 if unread else 0, {"requests": found}, lines, remarks)
+    code = 1 if unread else 0
+    return Result(code, {"requests": found}, lines, remarks)
 
 
 def _added(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:
@@ -141,9 +145,9 @@ def _added_lines(job: OpenedJob, lines: Iterable[str], settings: Settings) -> Re
 
     requests = read_lines()
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
-    return Result(
-        1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks
-    )
+    text = stored_report.added_text(added)
+    code = 1 if remarks else 0
+    return Result(code, {"added": added}, text, remarks)
 
 
 def _repaired(job: OpenedJob, _: str, __: ProjectInvocation) -> Result:
@@ -172,7 +176,8 @@ def _requeued(job: OpenedJob, wanted: str, _: ProjectInvocation) -> Result:
     else:
         remarks = [f"{wanted or 'no site'} is not paused, given up or set aside"]
     text = stored_report.requeued_text(sites)
-    return Result(0 if sites else 1, {"requeued": sites}, text, remarks)
+    code = 0 if sites else 1
+    return Result(code, {"requeued": sites}, text, remarks)
 
 
 _ACTS = {

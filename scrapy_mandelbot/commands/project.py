@@ -55,4 +55,6 @@ class ProjectInvocation(Invocation):
     def fresh_for(self) -> float:
         """For how many seconds a robots.txt is not fetched again."""
         ttl = self.setting("cache_ttl")
-        return float(self.dialect.fresh_for if ttl is None else ttl)
+        if ttl is None:
+            ttl = self.dialect.fresh_for
+        return float(ttl)

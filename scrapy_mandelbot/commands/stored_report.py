@@ -8,7 +8,7 @@ from mandelbot.cli.output import cut, joined
 from mandelbot.formatting import columns, counted, printable, shown
 
 from scrapy_mandelbot.politeness.budget import Spent
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 _JOB_HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
 _SITE_WIDTH = 40
-_NO_PAUSE = StoredPause(0, "")
+_NO_PAUSE = LeftPause(0, "")
 
 
 def _minute(iso: str) -> str:
@@ -113,7 +113,7 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
             if one.section:
                 until_of[site, one.section] = one.until
             else:
-                pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
+                pauses[site] = one
     pauses |= job.pauses
     budgets = {
         site: known.budget
@@ -131,7 +131,9 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
         until = later(pause.until)
         is_given_up = pause.failed_probes >= tries and until is None
         budget = budgets.get(site)
-        state = "given up" if is_given_up else "paused" if until else "waiting"
+        state = "paused" if until else "waiting"
+        if is_given_up:
+            state = "given up"
         return {
             "site": site,
             "state": _state(count, budget, state),
@@ -176,18 +178,27 @@ def _job_data(job: JobContents, tries: int, now: float) -> dict[str, Any]:
 def waiting_data(job: JobContents, tries: int, now: float) -> list[dict[str, Any]]:
     """Return the sites with waiting requests, as the report on a crawl has them."""
     report = _job_data(job, tries, now)
-    return [
-        {
-            "site": shown(one["site"]),
-            "reason": _reason(one),
-            "until": one["paused_until"] or one["next_turn"],
-            "details": shown(one["reason"] or ""),
-            "waiting": one["waiting"],
-            "under_way": one["in_flight"],
-        }
-        for one in report["sites"]
-        if one["waiting"] or one["in_flight"]
-    ]
+    waiting = []
+    for one in report["sites"]:
+        if not (one["waiting"] or one["in_flight"]):
+            continue
+        waiting.append(
+            {
+                "site": shown(one["site"]),
+                "reason": _reason(one),
+                "until": one["paused_until"] or one["next_turn"],
+                "details": shown(one["reason"] or ""),
+                "waiting": one["waiting"],
+                "under_way": one["in_flight"],
+            }
+        )
+    return waiting
+
+
+def _section_text(section: dict[str, Any]) -> str:
+    if not section["until"]:
+        return str(section["section"])
+    return f"{section['section']} until {_minute(section['until'])}"
 
 
 def _reason(site: dict[str, Any]) -> str:
@@ -234,13 +245,14 @@ def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
         for one in report["sites"][:_MOST]
     ]
     if rows:
-        head, *table = ("  ".join(cells) for cells in columns([_JOB_HEAD, *rows]))
+        head, *table = map("  ".join, columns([_JOB_HEAD, *rows]))
         lines += ["", paint("strong", head), *table]
     if report["sites"][_MOST:]:
         lines.append(f"And {len(report['sites']) - _MOST:,} more.")
     for one in report["workers"]:
-        has = f"worker {one['worker']}: {counted(one['sites'], 'site')}"
-        lines.append(f"{has}, its lease ends in {one['lease']} s")
+        sites = counted(one["sites"], "site")
+        ends = f"its lease ends in {one['lease']} s"
+        lines.append(f"worker {one['worker']}: {sites}, {ends}")
     return joined(lines)
 
 
@@ -262,10 +274,7 @@ def _why(site: dict[str, Any]) -> str:
         reasons.append(f"its crawl delay ends at {time_of_day} UTC")
     if site["set_aside"]:
         requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
-        sections = ", ".join(
-            one["section"] + (f" until {_minute(one['until'])}" if one["until"] else "")
-            for one in site["set_aside"]
-        )
+        sections = ", ".join(map(_section_text, site["set_aside"]))
         reasons.append(f"{requests} set aside: {sections}")
     return "; ".join(reasons)
 

@@ -24,7 +24,9 @@ def _wrong_use_of_job(opts: Namespace) -> str:
     both = [name for name in (*used, opts.what) if name]
     if len(both) > 1:
         return f"{both[0]} and {both[1]} cannot be used together"
-    return "add takes a FILE" if opts.what == "add" and not opts.site else ""
+    if opts.what == "add" and not opts.site:
+        return "add takes a FILE"
+    return ""
 
 
 VERBS = {

@@ -47,9 +47,14 @@ def count_other(
         return
     end = End.SITE_FAILED if is_in_doubt(flight.site) else End.PAGE_FAILED
     tally.count(end)
-    Crawl.of(crawler).events.count(
+    report_failed(Crawl.of(crawler), flight, end, status)
+
+
+def report_failed(crawl: Crawl, flight: Flight[Site], end: End, status: int) -> None:
+    """Report a request that its last try ends with an error, which is handed on."""
+    crawl.events.count(
         events.REQUEST_LOST,
-        request=request,
+        request=flight.request,
         site=flight.site.name,
         end=end,
         why=f"{status} to the last try",

@@ -35,7 +35,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.only_proxy import OnlyProxy
-from scrapy_mandelbot.downloadermiddlewares.other_answers import count_other
+from scrapy_mandelbot.downloadermiddlewares.other_answers import (
+    count_other,
+    report_failed,
+)
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.tally import End
@@ -432,7 +435,10 @@ class PauseMiddleware:
 
     def _hand_refusal_on(self, flight: Flight[Site], response: Response) -> Response:
         if not is_of_the_package(flight.request):
-            flight.site.tally.count(fate_of(self._crawl, flight))
+            end = fate_of(self._crawl, flight)
+            flight.site.tally.count(end)
+            if end in flight.site.tally.LOST:
+                report_failed(self._crawl, flight, end, response.status)
         self._throttle.handed_on(flight)
         self._throttle.release(flight)
         # Enough tries: RetryMiddleware would retry it at once. A refusal is no page, in
@@ -453,7 +459,7 @@ def not_sent(crawl: Crawl, flight: Flight[Site]) -> SitePausedError:
     section = site.faults.of(flight.request) if end is End.SECTION else None
     if section is not None:
         what += section.path
-        pause = section.pause or pause
+        pause = section.pause
     how = "is given up"
     if end in {End.WAITED, End.LEFT}:
         how = "is paused for too long"
@@ -585,8 +591,9 @@ def _warn_if_slow(crawl: Crawl, site: Site, wait: float) -> None:
     length = windows * wait
     if length <= _SLOW or not site.note_once("slow quota"):
         return
+    event = events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT
     crawl.events.emit(
-        events.QUOTA_SLOW if waiting else events.QUOTA_SLOW_NEXT,
+        event,
         where=site.name,
         rate=f"{counted(quota.most, 'page')} in {duration(wait)}",
         waiting=waiting,

@@ -7,18 +7,16 @@ recognises.
 from __future__ import annotations
 
 import json
-import logging
-from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.answers.content_codings import UnreadableBodyError, unpack
 from mandelbot.answers.meaning import Kind, ResponseMeaning
 from mandelbot.formatting import shown
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.decoding import decoded
 from scrapy_mandelbot.fetching.download_limits import codings_of
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.pause import PauseEffect
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
-_COMPRESSION_LOGGER = logging.getLogger("scrapy.downloadermiddlewares.httpcompression")
 _LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 LONGEST_REFUSAL = 1024 * 1024
 """Bytes of a body that is unpacked for the project's function; a longer one is a page.
@@ -65,9 +62,9 @@ class Refusals:
         throttle = self._crawl.throttle
         site = flight.site
         section = site.faults.of(request)
-        is_probe = (
-            section is not None and section.robots and section.is_probed_by(flight)
-        )
+        is_probe = False
+        if section is not None and section.refuses_robots:
+            is_probe = section.pause.probe is flight
         why = f"{response.status} for {request}, {meaning.said or 'no good page since'}"
         is_marked = meaning.kind is Kind.TERMS
         if is_marked and not is_probe:
@@ -99,13 +96,13 @@ class Refusals:
         self, request: Request, response: Response
     ) -> ResponseMeaning | None:
         """Return what an answer means, if the project's function refuses it."""
-        decoded = self._decoded(request, response)
-        if decoded is None:
+        as_for_spider = self._decoded(request, response)
+        if as_for_spider is None:
             return None
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
-            said: Any = function(decoded)
+            said: Any = function(as_for_spider)
             is_refusal = bool(said)
             seconds = float(said) if is_refusal else 0.0
             problem = f"it returned {said!r}"
@@ -148,26 +145,12 @@ class Refusals:
         the HTTP cache and the stats come before, and take it as it was sent.
         """
         response.request = request
-        middleware: Any = copy(
-            self._crawler.get_downloader_middleware(HttpCompressionMiddleware)
-        )
-        if middleware is None or "Content-Encoding" not in response.headers:
-            return response
-        middleware.stats = None  # it counts the answer when it comes by
         allowed = request.meta.get("download_maxsize") or LONGEST_REFUSAL
-        most = min(allowed, LONGEST_REFUSAL)
-        bounded = request.replace(meta={**request.meta, "download_maxsize": most})
-        # It would announce that an answer is ignored which is not, and a second time
-        # what it reports when the answer comes by.
-        was_disabled = _COMPRESSION_LOGGER.disabled
-        _COMPRESSION_LOGGER.disabled = True
         try:
-            decoded: Response = middleware.process_response(bounded, response.copy())
+            return decoded(
+                self._crawler, request, response, min(allowed, LONGEST_REFUSAL)
+            )
         except IgnoreRequest:
             return None
         except Exception:  # noqa: BLE001 -- damaged: no spider sees it
             return response
-        finally:
-            _COMPRESSION_LOGGER.disabled = was_disabled
-        decoded.request = request
-        return decoded

@@ -224,7 +224,10 @@ class RobotsTxtMiddleware:
             return
         agent = self._agent(request)
         url = request.url
-        allowed = (rp.robots if type(rp) is MandelbotRobotParser else rp).allowed
+        reader: Any = rp
+        if type(rp) is MandelbotRobotParser:
+            reader = rp.robots
+        allowed = reader.allowed
         if allowed(url, agent):
             # A server may serve a forbidden page for another spelling of its path.
             if not ("/." in url or "//" in url[_SCHEME:] or "%2" in url):

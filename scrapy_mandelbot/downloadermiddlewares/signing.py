@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from mandelbot.dates import IN_TAGS, read_date
+from mandelbot.files import open_regular
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 
@@ -58,6 +59,7 @@ _REFUSALS = frozenset({401, 403, 429})
 _REQUESTED = "mandelbot_signature_requested"  # meta key: site, label, nonce, components
 _SIGNED = ("@authority", "@method", "@path")
 _HEADERS = ("Signature-Agent", "Signature-Input", "Signature")
+_LONGEST_KEY = 65_536  # bytes of a file
 _MOST_SITES = 10_000  # known to request signatures
 _MOST_REQUESTED = 1_000  # octets of an Accept-Signature header
 
@@ -131,7 +133,8 @@ def read_signer(name: str, place: str | None) -> Signer:
         if place.startswith("env:"):
             pem = os.environ[place.removeprefix("env:")].replace("\\n", "\n").encode()
         else:
-            pem = Path(place).read_bytes()
+            with open_regular(place) as file:
+                pem = file.read(_LONGEST_KEY)
             if os.name == "posix" and Path(place).stat().st_mode & 0o077:
                 logger.warning(
                     "%s can be read by other users: chmod 600 %s", place, place

@@ -106,7 +106,7 @@ SECTION_PROLONGED = Event(
 REFUSES_ROBOTS = _warning(
     "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until"
     " %(until)s, then one request an hour. Identify your robot, contact the owner, or"
-    " pay (docs/says_no.rst)",
+    " pay (docs/pauses.rst)",
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
@@ -114,7 +114,7 @@ REFUSES_ROBOTS = _warning(
 MAY_REFUSE_ROBOTS = _warning(
     "%(where)s may refuse this crawler: pages of several paths are forbidden, and none"
     " was good since (%(why)s). Nothing is paused: they may be private"
-    " (docs/says_no.rst)",
+    " (docs/pauses.rst)",
 )
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
@@ -261,9 +261,12 @@ ROBOTS_TRUNCATED = _warning(
 )
 ROBOTS_UNANSWERED = _warning(
     "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s."
-    " Only its robots.txt was asked for: while that is unreachable, no page may be (RFC"
-    " 9309; ROBOTSTXT_OBEY = False for this spider, if you may). A request that comes"
-    " after %(next)s asks again.",
+    " %(why)s A request that comes after %(next)s asks again.",
+)
+ROBOTS_ASKED_AGAIN = Event(
+    "%(site)s does not answer yet (%(failure)s). Its robots.txt is asked for again"
+    " until %(until)s, or until %(next)s while other sites are crawled; then its"
+    " requests %(fate)s.",
 )
 ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
@@ -322,7 +325,7 @@ FORBIDDEN = Event(
 )
 FORBIDDEN_ALL = Event(
     "Every page of %(site)s is forbidden (%(file)s: %(verdict)s); see"
-    " docs/recipes/why.rst",
+    " docs/went_wrong.rst",
 )
 FORBIDDEN_UNEXPLAINED = Event(
     "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
@@ -457,6 +460,10 @@ JOB_JOINED = Event(
     " other workers: %(others)s"
 )
 JOB_AT_RISK = _warning("The Redis of this job: %(reason)s")
+JOB_SETTINGS_DIFFER = _warning(
+    "Other workers of this job have other values of %(settings)s: what is sent to a"
+    " site depends on the worker that it gets",
+)
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(

@@ -32,7 +32,9 @@ class Credentials:
         if any(isinstance(one, (str, bytes)) and one for one in of_spider):
             user, password = of_spider
             self._domain = getattr(spider, "http_auth_domain", None)
-        self._default = basic_auth_header(user, password) if user or password else b""
+        self._default = b""
+        if user or password:
+            self._default = basic_auth_header(user, password)
         self.has_default = bool(self._default)
         """Whether requests have credentials that neither header nor meta names."""
 

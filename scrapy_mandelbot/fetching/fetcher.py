@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -65,13 +66,22 @@ def cited_sitemaps(
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
     chosen = {*plain, *others}
-    absolute = (http_url(robots_url(site), url) for url in written if url in chosen)
-    urls = dict.fromkeys(url for url in absolute if url is not None)
+    base = robots_url(site)
+    urls: dict[str, None] = {}
+    for url in written:
+        absolute = http_url(base, url) if url in chosen else None
+        if absolute is not None:
+            urls[absolute] = None
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
 
 _ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
 _MOST_UNCITED = 5  # sites without sitemaps that the log names
+_MOST_TRIED = 5  # hosts that do not answer at first, and that the log names at INFO
+_RULES_UNKNOWN = (
+    "Only its robots.txt was asked for: while that is unreachable, no page may be (RFC"
+    " 9309; ROBOTSTXT_OBEY = False for this spider, if you may)."
+)
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
@@ -183,6 +193,7 @@ class RobotsFetcher:
         self.requester = self._requester
         self._tried: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         """Of hosts that never answered and are tried again, the last failures."""
+        self._tried_hosts = 0  # that did not answer at first
         self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
         """Returns whether the requests of a dead host stay in the job."""
         self._http_cache: HttpCache | None = None
@@ -387,9 +398,12 @@ class RobotsFetcher:
             fetched, outcome = await self._requester.request(
                 site, request, copy, has_answered=has_answered
             )
+        is_tried = site in self._tried
         self._tried.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.wait is not None:
+            if not is_tried:
+                self._report_tries(site, outcome)
             self._tried.put(site, rules, _FAILED_SIZE + len(site))
         if rules.is_dead:
             self._report_dead(rules)
@@ -441,15 +455,38 @@ class RobotsFetcher:
 
     def _report_dead(self, rules: SiteRules) -> None:
         reason = rules.outcome.reason.rpartition(", ")[0]
-        stays = self.keeps_dead(rules.outcome.failure)
-        fate = "wait for the next run" if stays else "fail"
+        fate = self._fate_of_dead(rules.outcome.failure)
+        why = _RULES_UNKNOWN
+        if rules.outcome.is_nameless:
+            why = "No host has this name, says the resolver."
         self._events.emit(
             events.ROBOTS_UNANSWERED,
             site=rules.site,
             reason=reason,
             next=rules.until,
             fate=fate,
+            why=why,
         )
+
+    def _report_tries(self, site: str, outcome: Outcome) -> None:
+        """Say of the first few hosts that do not answer until when they are asked."""
+        self._tried_hosts += 1
+        level = logging.INFO if self._tried_hosts <= _MOST_TRIED else logging.DEBUG
+        trouble = self._troubles.get(site) or Trouble(times=1)
+        until = self._now() + self._policy.waits_after(trouble.times)
+        failure = outcome.failure
+        self._events.emit(
+            events.ROBOTS_ASKED_AGAIN,
+            level=level,
+            site=site,
+            failure="" if failure is None else failure.value,
+            until=until - self._policy.longest_wait,
+            next=until,
+            fate=self._fate_of_dead(failure),
+        )
+
+    def _fate_of_dead(self, failure: Failure | None) -> str:
+        return "wait for the next run" if self.keeps_dead(failure) else "fail"
 
     def _rules(
         self,

@@ -11,13 +11,13 @@ from __future__ import annotations
 import logging
 from email.utils import formatdate, parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot.fetching.decoding import decoded
 from scrapy_mandelbot.store.contract import CachedRobots
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class HttpCache:
             )
             if response is None:
                 return None
-            response = self._decoded(request, response, most_bytes)
+            response = decoded(self._crawler, request, response, 20 * most_bytes)
         except Exception:
             logger.warning("Could not read %s in the HTTP cache", url, exc_info=True)
             return None
@@ -86,19 +86,6 @@ class HttpCache:
 
     def _middleware(self) -> HttpCacheMiddleware | None:
         return self._crawler.get_downloader_middleware(HttpCacheMiddleware)
-
-    def _decoded(
-        self, request: Request, response: Response, most_bytes: int
-    ) -> Response:
-        """Decode a body that stock Scrapy has cached as it was sent."""
-        middleware: Any = self._crawler.get_downloader_middleware(
-            HttpCompressionMiddleware
-        )
-        if middleware is None or "Content-Encoding" not in response.headers:
-            return response
-        request.meta["download_maxsize"] = 20 * most_bytes
-        decoded: Response = middleware.process_response(request, response)
-        return decoded
 
 
 def _request(url: str) -> Request:

@@ -13,8 +13,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from mandelbot import Answer, Failure, Outcome
-from mandelbot.answers.failures import TruncatedError, error_text, failure_at, has_begun
+from mandelbot import Answer, Failure, Outcome, OutcomeKind
+from mandelbot.answers.failures import (
+    TruncatedError,
+    error_text,
+    failure_at,
+    failure_of,
+    has_begun,
+)
 from mandelbot.answers.meaning import NOTHING, meaning_of
 from mandelbot.answers.outcome import SILENT, SiteKnowledge, Trouble, whole_lines
 from mandelbot.origins import robots_url, site_of
@@ -28,6 +34,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.slow_files import LATE
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
@@ -44,6 +51,7 @@ _T = TypeVar("_T")
 _PRIORITY = 1_000
 _ROUTE = frozenset({"proxy", "_auth_proxy", SLOT_KEY, "bindaddress"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
+MOST_REDIRECTS = 10  # of a robots.txt; RFC 9309 asks for five
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -207,9 +215,7 @@ class SiteFiles:
                 target = http_url(url, text)
             if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
-            if len(urls) > config.robots_max_redirects or not config.may_send(
-                site, target
-            ):
+            if len(urls) > MOST_REDIRECTS or not config.may_send(site, target):
                 failure = Failure.LOOP if target in urls else Failure.NOWHERE
                 return _redirected_nowhere(failure, urls)
             urls.append(target)
@@ -249,7 +255,15 @@ class SiteFiles:
         seconds = seconds or self._config.robots_timeout
         wanted.meta["download_timeout"] = seconds
         self.limits.add_place(wanted, needing)
+        began = self._now()
         try:
+            return await self.limits.download(wanted, most_bytes, seconds)
+        except Exception as error:
+            # A deadline that is late was held up by the crawl's own work, or by a
+            # machine that slept: nobody could read an answer that came meanwhile.
+            is_late = self._now() > began + seconds + LATE
+            if not is_late or failure_of(error) is not Failure.TIMED_OUT:
+                raise
             return await self.limits.download(wanted, most_bytes, seconds)
         finally:
             self.limits.drop_place(wanted)
@@ -289,6 +303,10 @@ def _redirected_nowhere(failure: Failure, urls: list[str]) -> FetchedFile:
     return FetchedFile(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
 
 
+async def _is_not_known(_site: str, _error: BaseException | None) -> bool:
+    return False
+
+
 _SLOW = 0.5  # of the timeout; a slower response is logged
 _TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
 _TROUBLE_SIZE = 400  # bytes, beside the site's name
@@ -323,6 +341,9 @@ class RobotsRequester:
         """Notes that a site did not answer; returns whether none does."""
         self.network_answers: Callable[[], None] = lambda: None
         """Notes that a site answered."""
+        self.has_no_name: Callable[[str, BaseException | None], Awaitable[bool]]
+        self.has_no_name = _is_not_known
+        """Asks whether no host has the name of a site, which could not be looked up."""
 
     async def request(
         self,
@@ -344,8 +365,14 @@ class RobotsRequester:
         trouble = _NO_TROUBLE
         if counts:
             trouble = self.count_trouble(site, fetched, seconds)
+        is_known = has_answered or trouble.has_answered or copy is not None
+        is_nameless = False
+        if answer.failure is Failure.NO_SUCH_HOST and not is_known:
+            is_nameless = await self.has_no_name(site, fetched.error)
         if answer.status is not None:
             self.network_answers()
+        elif is_nameless:
+            trouble.uncounted = 0
         elif answer.failure in SILENT and self.is_cut_off(site):
             trouble.uncount()
         else:
@@ -360,6 +387,7 @@ class RobotsRequester:
             times_apart=trouble.times_apart,
             has_answered=has_answered or trouble.has_answered,
             uncounted=trouble.uncounted,
+            is_nameless=is_nameless,
         )
         if copy is not None:
             age = self._now() - copy.fetched_at
@@ -436,7 +464,11 @@ class RobotsRequester:
         level = None
         if failure is Failure.OTHER or case == "misreported_5xx":
             level = logging.WARNING
-        elif failure is Failure.NO_SUCH_HOST and outcome.wait is None:
+        elif (
+            failure is Failure.NO_SUCH_HOST
+            and outcome.wait is None
+            and outcome.kind is not OutcomeKind.FAILED
+        ):
             # A host that never answered is reported after the last of its tries.
             level = logging.WARNING
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED

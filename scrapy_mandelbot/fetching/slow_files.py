@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.events.emitter import Events
 
-_LATE = 1.0  # seconds; a timer that is later was held up by the crawl's own work
+LATE = 1.0  # seconds; a timer that is later was held up by the crawl's own work
 
 
 class SlowFiles:
@@ -76,7 +76,7 @@ class SlowFiles:
     def late(self, due: float) -> float:
         """Return by how many seconds the loop is late, if its work held it up."""
         late = self._clock.now() - due
-        if late > _LATE:
+        if late > LATE:
             return late
         return 0.0
 

@@ -58,11 +58,18 @@ UNKNOWN = -1
 _LOST = Reply(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
 
 
+def _read_aside(site: bytes, why: bytes, member: bytes) -> tuple[str, str, bytes]:
+    one = read_request(site, b"0", member)
+    return one.line, why.decode(), one.body
+
+
 def read_answer(said: list[Any]) -> Reply:
     if said[0] == b"lost":
         return _LOST._replace(last=int(said[1]), born=int(said[2]))
     status, now, granted, claimed, dropped, passed_over, give_back, surplus = said[:8]
     run, outcome, next_due, waiting, aside, workers = said[8:]
+    members = zip(*[iter(aside)] * 3, strict=True)  # by three: site, reason, request
+    seconds = int(next_due) / 1000
     return Reply(
         is_lost=False,
         is_again=status == b"again",
@@ -75,14 +82,10 @@ def read_answer(said: list[Any]) -> Reply:
         surplus=int(surplus),
         run=int(run),
         outcome=outcome.decode(),
-        next_due=None if int(next_due) < 0 else int(next_due) / 1000,
+        next_due=None if seconds < 0 else seconds,
         waiting=waiting,
         workers=workers,
-        aside=tuple(
-            (one.line, why.decode(), one.body)
-            for site, why, member in zip(*[iter(aside)] * 3, strict=True)
-            for one in [read_request(site, b"0", member)]
-        ),
+        aside=tuple(_read_aside(*one) for one in members),
     )
 
 

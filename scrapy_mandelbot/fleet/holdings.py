@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple, cast
 
@@ -50,7 +51,7 @@ class Exchange(NamedTuple):
             self.idle,
             *reader,
         )
-        return [*who, *head, *(one for entry in self.entries for one in entry)]
+        return [*who, *head, *chain.from_iterable(self.entries)]
 
 
 class UnackedEntry(NamedTuple):

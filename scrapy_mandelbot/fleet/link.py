@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy_mandelbot.clock import elapsed
+from scrapy_mandelbot.fleet.job_server import ServerAwayError, ServerRefusedError
 from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 # seconds without a call after which the lease is no longer renewed
 LONGEST_SILENCE = 600.0
+_TRY_AGAIN = 0.25  # seconds, before a crawl
 
 
 class Link:
@@ -43,6 +47,8 @@ class Link:
         # when the last call began that succeeded
         self.renewed_at = now()
         self._asked_at = self.renewed_at
+        # since when the server has refused each call; None: the last one it has not
+        self.refused_since: float | None = None
         self.thread = RedisThread(
             "mandelbot-job", lambda: every, self._renew_unless_dead
         )
@@ -69,6 +75,22 @@ class Link:
         result: T = answer
         return result
 
+    def call_until_there(self, call: Callable[[], T], seconds: float) -> T:
+        """Make a call and wait, again while the server is away: only before a crawl."""
+        ends_at = elapsed() + seconds
+        was_away = False
+        while True:
+            left = max(_TRY_AGAIN, ends_at - elapsed())
+            try:
+                return self.call_and_wait(call, left)
+            except ServerAwayError as error:
+                if elapsed() + _TRY_AGAIN >= ends_at:
+                    raise
+                if not was_away:
+                    was_away = True
+                    logger.info("Waiting for Redis, up to %.0f s: %s", seconds, error)
+            time.sleep(_TRY_AGAIN)
+
     def _put(self, call: Callable[[], Any], deliver: Answered) -> None:
         self._asked_at = self._now()
         self.thread.put(lambda: deliver(self._result_of(call)))
@@ -82,10 +104,15 @@ class Link:
         try:
             result = call()
         except StorageError as error:
+            if not isinstance(error, ServerRefusedError):
+                self.refused_since = None
+            elif self.refused_since is None:
+                self.refused_since = began
             return error
         except Exception as error:  # a dead thread would leave the crawl waiting
             logger.exception("Error while Redis was called")
             return StorageError(repr(error))
+        self.refused_since = None
         if not getattr(result, "is_lost", False):
             self.renewed_at = began
         return result

@@ -18,6 +18,7 @@ from scrapy_mandelbot.job.site_handover import (
 )
 from scrapy_mandelbot.job.site_states import CHANGES
 from scrapy_mandelbot.politeness.budget import Spent
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -200,6 +201,6 @@ class OwnSites:
 
 
 def _is_paused_for_long(site: Site, now: float) -> bool:
-    if site.takes_no_more():
+    if site.decide(now).wait in OUTLASTS_RUN:
         return True
     return inf > site.pause_due(now) > now + HELD_WHILE_PAUSED

@@ -7,10 +7,18 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
-from redis import Redis, RedisError
+from redis import (
+    AuthenticationError,
+    ConnectionError,  # noqa: A004 -- of redis
+    Redis,
+    RedisError,
+    TimeoutError,  # noqa: A004 -- of redis
+)
 from redis.backoff import NoBackoff
+from redis.exceptions import AuthorizationError, NoPermissionError
 from redis.retry import Retry
 
+from scrapy_mandelbot.fleet.job_server import ServerAwayError, ServerRefusedError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.settings.redis_url import shown_address, tls_options
 
@@ -43,6 +51,10 @@ KEYS = (
 ALL_KINDS = {*KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 """What the keys of a job begin with, behind its name."""
 
+_REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
+_IN_SCRIPTS = ("ACL failure in script", "The user executing the script can't")
+"""Begin what Redis (7 and newer, 6.2) says where a user may not do what a script does.
+"""
 _PATIENCE = 2.0  # seconds for which an answer of the server is waited for
 
 
@@ -68,7 +80,7 @@ class RedisConnection:
         try:
             yield self._redis
         except (RedisError, OSError) as error:
-            raise StorageError(f"{type(error).__name__}: {error}") from error
+            raise _kind_of(error)(f"{type(error).__name__}: {error}") from error
 
     def run(self, which: str, arguments: list[Any], *, all_keys: bool = False) -> Any:
         """Run a script of the folder ``lua`` in one step.
@@ -89,6 +101,18 @@ class RedisConnection:
 
     def close(self) -> None:
         self._redis.close()
+
+
+def _kind_of(error: Exception) -> type[StorageError]:
+    """Return which StorageError says the same as an error of the package ``redis``."""
+    said = str(error)
+    if isinstance(error, _REFUSALS) or said.startswith(_IN_SCRIPTS):
+        return ServerRefusedError
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return StorageError
+    if isinstance(error, (ConnectionError, TimeoutError, OSError)):
+        return ServerAwayError
+    return StorageError
 
 
 def _connect(url: str) -> Redis:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from redis import ResponseError
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer
-from scrapy_mandelbot.fleet.job_server import CookieReply, FinishedJob, JoinReply
+from scrapy_mandelbot.fleet.job_server import (
+    CookieReply,
+    FinishedJob,
+    JoinReply,
+    differing,
+    written_digests,
+)
 from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_view import RedisJobView
 from scrapy_mandelbot.job.deliveries import at_once
@@ -41,6 +48,7 @@ class RedisJobServer:
         self._reader = terms.version, " ".join(map(str, at_once(terms.deliveries)))
         self._redis = RedisConnection(url, terms.name)
         self._has_joined = False
+        self._token = ""  # of a join that was begun, and had no reply
         self._born = 0  # when the job began, in milliseconds of the server
 
     def __repr__(self) -> str:
@@ -55,12 +63,25 @@ class RedisJobServer:
         return f"{self._redis.key} on {self._redis.url}"
 
     def join(self) -> JoinReply:
+        """Become a worker of the job.
+
+        After a ServerAwayError it may be called again: where only the reply was lost,
+        the worker that nobody is leaves.
+        """
         risks: tuple[str, ...] = ()
         if not self._has_joined:
             risks = tuple(self._risks())
         terms = self._terms
-        token = os.urandom(4).hex()
-        asked = [VERSION, self._lease, token, terms.version, terms.project]
+        self._token = self._token or os.urandom(4).hex()
+        settings = written_digests(terms.settings)
+        asked = [
+            VERSION,
+            self._lease,
+            self._token,
+            terms.version,
+            terms.project,
+            settings,
+        ]
         reply: list[Any] = []
         while not reply:  # a part of the keys has stopped to expire
             version, *reply = self._redis.run("join", asked, all_keys=True)
@@ -72,10 +93,15 @@ class RedisJobServer:
                 ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
             )
         self._has_joined = True
-        worker, run, waiting, others, born, over, known = map(int, reply)
+        token = self._token
+        self._token = ""
+        worker, run, waiting, others, born, over, known = map(int, reply[:7])
         self._born = born
         finished = FinishedJob(over / 1000, known) if over else None
-        return JoinReply(worker, run, waiting, others, born, token, risks, finished)
+        differs_in = differing(terms.settings, map(name, reply[7]))
+        return JoinReply(
+            worker, run, waiting, others, born, token, risks, finished, differs_in
+        )
 
     def check(self, version: int) -> None:
         """Raise a StorageError for a job of another form: it would be read wrongly."""
@@ -94,7 +120,7 @@ class RedisJobServer:
     def cookies(
         self, known: int, most: int, limit: int, changes: Iterable[tuple[str, bytes]]
     ) -> CookieReply:
-        own = [value for change in changes for value in change]
+        own = chain.from_iterable(changes)
         said = self._redis.run("cookies", [known, most, limit, self._born, *own])
         return CookieReply(int(said[0]), bool(said[1]), said[2])
 
@@ -102,7 +128,9 @@ class RedisJobServer:
         self, worker: int, token: str, left: Iterable[HandedOverSite] = ()
     ) -> None:
         who = [worker, token, self._lease]
-        sites = [one for site, *rest in left for one in (key(site), *rest)]
+        sites: list[Any] = []
+        for site, *rest in left:
+            sites += [key(site), *rest]
         while self._redis.run("leave", [*who, *sites], all_keys=True):
             sites = []
 
@@ -126,6 +154,11 @@ class RedisJobServer:
                 start_urls = f"{self._terms.spider}:start_urls"
                 if self._terms.spider and redis.exists(start_urls):
                     risks.append(f"only a RedisSpider reads {start_urls}; {_ADD}")
+        if about.get("redis_mode") == "sentinel":
+            raise StorageError(
+                f"{self._redis.url} is a Sentinel, which holds no data: give the"
+                " address of the primary, or one that always leads to it"
+            )
         policy = ""
         if about.get("maxmemory"):
             policy = str(about.get("maxmemory_policy"))

@@ -60,14 +60,13 @@ class RedisJobView:
         with self._connection.commands() as redis:
             seconds, microseconds = redis.time()
             now = seconds + microseconds / 1e6
-            return {
-                int(worker): (
-                    until / 1000 - now,
-                    redis.scard(self._key(f"of:{int(worker)}")),
-                )
-                for worker, until in self._scores(redis, "workers")
-                if until / 1000 >= now
-            }
+            found = {}
+            for worker, until in self._scores(redis, "workers"):
+                left = until / 1000 - now
+                if left >= 0:
+                    sites = redis.scard(self._key(f"of:{int(worker)}"))
+                    found[int(worker)] = (left, sites)
+            return found
 
     def known(self) -> dict[str, bytes]:
         with self._connection.commands() as redis:

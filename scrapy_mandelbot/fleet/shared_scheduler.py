@@ -13,7 +13,8 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
-from scrapy_mandelbot.scheduling.round_robin import QueueParts
+from scrapy_mandelbot.scheduling.round_robin import DELAYED, QueueParts
+from scrapy_mandelbot.scheduling.site_queue import start_delay
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -53,8 +54,6 @@ class SharedJobScheduler(StoredScheduler):
 
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
-        # What one worker reads is for all of them.
-        Crawl.of(self._crawler).load.has_more = lambda: True
         worker = self._worker
         worker.storage.on_drop = self._dropped
         soon = self._worker.save_soon
@@ -81,6 +80,9 @@ class SharedJobScheduler(StoredScheduler):
             site = self._throttle.flight_of(request).site
             site.tally.accept()  # until then another worker may get it
             self._worker.handed_out(is_plain=site.is_plain)
+            if self._queue.counts.round_robin.is_settled:
+                # while enough waits here the engine asks for no more
+                self._worker.wants_more()
         return request
 
     def keep(self, request: Request) -> None:
@@ -89,9 +91,11 @@ class SharedJobScheduler(StoredScheduler):
             self._queue.push(request)
             # As a worker accepts a request when it is handed out: see `take`.
             self._throttle.sites.of_request(request).tally.return_to_queue()
-        elif not self._worker.storage.push_new(self._line_of(request), request):
-            self._queue.load(self._line_of(request))
-            self._count("enqueued", self._unacked.get(request))
+        else:
+            line = self._line_of(request)
+            if not self._worker.storage.push_new(line, request):
+                self._queue.load(line)
+                self._count("enqueued", self._unacked.get(request))
         self._worker.pushed()
 
     def _dropped(self, request: Request) -> None:
@@ -111,4 +115,7 @@ class SharedJobScheduler(StoredScheduler):
 
     def _line_of(self, request: Request) -> str:
         slot = engine.slot_key(self._crawler, request)
-        return QueueParts(site_of_request(request), slot).name
+        section = ""
+        if start_delay(request, self._worker.clock.now()):
+            section = DELAYED
+        return QueueParts(site_of_request(request), slot, section).name

@@ -46,6 +46,7 @@ _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL = 0.05
 _POLL_SLOWLY = 1.0
 _RENEWALS = 4  # in the time of a lease
+_REFUSED = 20  # leases in which each call is refused, after which a worker ends
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 # seconds for Redis before a callback; none, where it was slow
@@ -76,7 +77,7 @@ class JobWorker(RunningJob):
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        terms = JobTerms.of(config, crawler.spider)
+        terms = JobTerms.of(config, crawler.spider, crawler.settings)
         from scrapy_mandelbot.fleet.redis_job import (  # noqa: PLC0415 -- optional
             RedisJobServer,
         )
@@ -104,12 +105,15 @@ class JobWorker(RunningJob):
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
         )
         try:
-            joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
+            joined = self._when_there(self.server.join)
         except BaseException:
             self.link.thread.end(self.server.close)
             raise
         for risk in joined.risks:
             self._emit(events.JOB_AT_RISK, reason=risk)
+        if joined.differing:
+            names = ", ".join(joined.differing)
+            self._emit(events.JOB_SETTINGS_DIFFER, settings=names)
         self.job = SharedJob(joined, self.clock.now)
         self.saves = Saves(self, self.job, self._start_exchange, again=_TRY_AGAIN)
         self._report_joined(joined)
@@ -147,7 +151,7 @@ class JobWorker(RunningJob):
                 self.cookie_watch, self.server, self.clock.now
             )
             try:
-                self._cookies.restore(self._wait_at_end)
+                self._cookies.restore(self._when_there)
             except StorageError as error:
                 raise JobError(
                     f"The cookies of the job on Redis cannot be read: {error}"
@@ -221,7 +225,8 @@ class JobWorker(RunningJob):
         self._own.look()
         self._is_hungry = True
         if not self._is_asking:
-            self.saves.within(0.0 if self.job.has_more_to_say else self._poll)
+            soon = 0.0 if self.job.has_more_to_say else self._poll
+            self.saves.within(soon)
 
     def close(self) -> None:
         self._stop()
@@ -277,6 +282,9 @@ class JobWorker(RunningJob):
             self.link.call(lambda: self.server.exchange(exchange), self._answered)
         else:
             self.link.call(self._cookies.with_exchange(exchange), self._answered)
+
+    def _when_there(self, call: Callable[[], T]) -> T:
+        return self.link.call_until_there(call, _WAIT_AT_END)
 
     def _wait_at_end(self, call: Callable[[], T]) -> T:
         return self.link.call_and_wait(call, _WAIT_AT_END)
@@ -351,6 +359,10 @@ class JobWorker(RunningJob):
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
 
     def _went_wrong(self, error: StorageError) -> Exception:
+        since = self.link.refused_since
+        if since is not None and self.clock.now() > since + _REFUSED * self._lease:
+            self.give_up(error)
+            return error
         # A server that is full takes no more than this.
         self.link.call(self._renew, lambda _: None)
         return self.saves.failed(error)

@@ -1,4 +1,7 @@
-"""Feed files: flushed before each commit, cut back to it after a crash.
+"""Feed files: written before each commit, cut back to it after a crash.
+
+What cannot be written stays in memory (`HeldFile`): the commit fails, and the pages of
+these items are not acknowledged.
 
 A run that died may have written items whose pages are crawled again, and half a line.
 The next run cuts what was written after the last commit, stores the cut part in JOBDIR,
@@ -12,11 +15,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
@@ -43,7 +48,9 @@ from scrapy.extensions.postprocessing import GzipPlugin
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.held_file import HeldFile
 from scrapy_mandelbot.job.job_lock import is_file
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
 
 if TYPE_CHECKING:
@@ -66,6 +73,12 @@ _KNOWN = (
 
 
 IN_JOB = "feed"  # begin of the names of states: how a file of items was at a commit
+
+
+class FeedLostError(StorageError):
+    """A part of a feed waited for room on its disk until there was too much of it."""
+
+    ends_run = "job_not_saved"
 
 
 class FeedFile(NamedTuple):
@@ -115,6 +128,10 @@ class Feeds:
         self._changed: dict[str, bytes | None] = {}
         self._exporter: Any = None
         self._ready: list[FeedSlot] = []  # those that were looked at
+        self._unwritten: list[FeedSlot] = []
+        """Full batches that are not in their files yet."""
+        self._unclosed: list[FeedSlot] = []
+        """Those that Scrapy could not close, and that are closed again."""
 
     def begin(self) -> None:
         """Resume each file, and record its length before anything is written."""
@@ -126,9 +143,11 @@ class Feeds:
             self._exporter.slots = [
                 self._batch_gone_on_with(one) for one in self._slots()
             ]
-        self._look()
+        self._begin_new_feeds()
         if any(map(_in_batches, self._slots())):
-            self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
+            self._crawler.signals.connect(
+                self._begin_new_feeds, scrapy.signals.item_scraped
+            )
         own = {str(path) for path in map(_path, self._slots()) if path is not None}
         for path in own | self._files.keys():
             file = Path(path)
@@ -143,9 +162,16 @@ class Feeds:
                 self.put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Write all items; return changed states of files, None: one is gone."""
-        for slot in self._slots():
+        """Write all items; return changed states of files, None: one is gone.
+
+        Raises:
+            OSError: a file cannot be written.
+            FeedLostError: one could not be written for too long.
+        """
+        for slot in (*self._unwritten, *self._slots()):
             self._flush(slot)
+        self._unwritten.clear()
+        self._close_again()
         changed = self._changed
         self._changed = {}
         return changed
@@ -169,7 +195,7 @@ class Feeds:
     def _slots(self) -> list[FeedSlot]:
         return [] if self._exporter is None else self._exporter.slots
 
-    def _look(self) -> None:
+    def _begin_new_feeds(self) -> None:
         """Prepare new feeds: a full batch is followed by another."""
         for slot in self._slots():
             if self._folder is not None and slot not in self._ready:
@@ -177,15 +203,42 @@ class Feeds:
         for slot in self._ready:
             # it is full, and stored in another turn of the loop
             if slot not in self._slots():
-                self._flush(slot)
+                self._flush_batch(slot)
         self._ready = list(self._slots())
+
+    def _flush_batch(self, slot: FeedSlot) -> None:
+        """Write a full batch; if that fails, the next commit does, or fails, too."""
+        try:
+            self._flush(slot)
+        except OSError:
+            self._unwritten.append(slot)
+
+    def _finish(self, slot: FeedSlot) -> None:
+        """Write what is left of a feed before it is closed."""
+        try:
+            with suppress(FeedLostError):  # the job has said so
+                self._flush(slot)
+        except OSError:
+            self._unclosed.append(slot)
+            raise
+
+    def _close_again(self) -> None:
+        """Close batches that had no room when they were closed, now that they have."""
+        slots = self._unclosed
+        self._unclosed = []
+        for slot in slots:
+            if _in_batches(slot):
+                self._exporter._schedule_slot_close(slot, slot.spider)  # noqa: SLF001
 
     def _flush(self, slot: FeedSlot) -> None:
         path = _path(slot)
         file = slot.file
         if path is None or file is None or file.closed:
             return
-        file.flush()
+        held = _held_of(slot)
+        if held is not None and held.lost is not None:
+            raise FeedLostError(f"{path}: {held.lost}")
+        (held or file).flush()
         if self._is_synced:
             os.fsync(file.fileno())
         length = file.tell()
@@ -228,7 +281,7 @@ class Feeds:
             }
         path = _path(slot) or folder
         items = self._files.get(str(path), FeedFile(None, 0)).items
-        own = _going_on(form, lambda: self._flush(slot), feed, is_known=items > 0)
+        own = _going_on(form, lambda: self._finish(slot), feed, is_known=items > 0)
         slot.exporters = {**slot.exporters, slot.format: own}
         is_whole = issubclass(form, _WHOLE) or isinstance(slot.storage, Spool)
         has_items = items and path.exists() and path.stat().st_size
@@ -334,6 +387,12 @@ def _path(slot: FeedSlot) -> Path | None:
     return Path(slot.storage.path).absolute()
 
 
+def _held_of(slot: FeedSlot) -> HeldFile | None:
+    """Return what a feed's exporter writes to; None: to its file."""
+    held = getattr(slot.exporter, "held", None)
+    return held if isinstance(held, HeldFile) else None
+
+
 def _why_not(slot: FeedSlot) -> str | None:
     if isinstance(slot.storage, Spool):
         return None
@@ -353,16 +412,19 @@ def _going_on(
 ) -> Any:
     """Return an exporter class that appends to a file without writing a second header.
 
-    `flush` is called before the closing bracket. `feed`: has the members of gzip before
-    this one. `is_known`: the job wrote the file.
+    It keeps what cannot be written yet. `flush` is called before the closing bracket.
+    `feed`: has the members of gzip before this one. `is_known`: the job wrote the file.
     """
 
     class GoingOn(form):  # type: ignore[misc]
         """Appends to a file."""
 
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
-            super().__init__(file, *arguments, **options)
+            is_plain = isinstance(file, io.BufferedWriter)
+            self.held = HeldFile(file) if is_plain else file
+            super().__init__(self.held, *arguments, **options)
             self._goes_on = file.tell() > 0
+            self._has_ended = False
             has_any = self._goes_on or feed is not None
             if has_any and getattr(self, "include_headers_line", False):
                 head = self._header(file)
@@ -392,7 +454,10 @@ def _going_on(
 
         def finish_exporting(self) -> None:
             flush()
-            super().finish_exporting()
+            if not self._has_ended:
+                self._has_ended = True
+                super().finish_exporting()
+            self.held.flush()
 
     return GoingOn
 

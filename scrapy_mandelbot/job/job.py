@@ -35,6 +35,7 @@ from scrapy_mandelbot.job.site_states import (
 )
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.unacked import exception_of
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -267,7 +268,8 @@ class Job(RunningJob):
 
     def _is_over(self, line: str) -> bool:
         site = self._crawl.sites.of(site_of_line(line))
-        return site.takes_no_more(section_of_line(line))
+        decision = site.decide(self._crawl.now(), section=section_of_line(line))
+        return decision.wait in OUTLASTS_RUN
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
         self.deliveries.aside[number] = sys.intern(why)

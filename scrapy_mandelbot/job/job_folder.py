@@ -58,7 +58,8 @@ class JobFolder:
             for name, body, *written in database.execute(query):
                 is_whole = job_file.is_as_written(body, *written)
                 site = site_states.site_of_line(job_file.name_of_line(name))
-                yield StoredOutline(site, outline(body) if is_whole else None)
+                read = outline(body) if is_whole else None
+                yield StoredOutline(site, read)
 
     def reports(self) -> tuple[list[bytes], int]:
         raise StorageError(

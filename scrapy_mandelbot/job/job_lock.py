@@ -19,6 +19,8 @@ LOCK = "job.lock"
 
 logger = logging.getLogger(__name__)
 
+_LONGEST = 10_000  # characters of a lock's file that are read
+
 
 if sys.platform == "win32":  # pragma: no cover
     import msvcrt
@@ -70,7 +72,7 @@ class JobLock:
 
         A disk without locks causes a warning: stock Scrapy runs there, too.
         """
-        file = self._path.open("a+", encoding="utf-8")
+        file = self._path.open("a+", encoding="utf-8", errors="replace")
         try:
             is_free = _try_lock(file)
         except OSError as error:
@@ -82,7 +84,7 @@ class JobLock:
             is_free = True
         if not is_free:
             file.seek(0)
-            message = f"{self._path.parent} is in use by {_holder(file.read())}"
+            message = f"{self._path.parent} is in use by {_holder(file.read(_LONGEST))}"
             file.close()
             raise JobInUseError(message)
         self._file = file
@@ -165,6 +167,17 @@ def is_file(path: Path, known: os.stat_result) -> bool:
     return (found.st_ino, found.st_dev) == (known.st_ino, known.st_dev)
 
 
+_NO_HOLDER = (
+    ArithmeticError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What another text leads to."""
+
+
 def _holder(text: str) -> str:
     """Return which run has the lock, from what it wrote to the file."""
     try:
@@ -172,7 +185,7 @@ def _holder(text: str) -> str:
         process = int(about["process"])
         since = clock_time(float(about["since"]))
         host = str(about["host"])[:100]
-    except (ValueError, LookupError, TypeError, OverflowError, OSError):
+    except _NO_HOLDER:
         return "another run"
     if host == socket.gethostname() and not _lives(process):
         return f"a process that outlived process {process}, which has ended"

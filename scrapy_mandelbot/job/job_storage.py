@@ -308,12 +308,11 @@ class JobStorage(RequestStorage):
             return (parent,)
         # A redirect or another try of one in memory has its callbacks, and says no more
         # of it. Of several that have them, all are waited for.
-        rows = {
-            row: None
-            for other in self._sent_from_memory
-            if other.callback is request.callback and other.errback is request.errback
-            for row in self.unacked[other].rows
-        }
+        rows: dict[Unacked, None] = {}
+        for other in self._sent_from_memory:
+            is_alike = other.callback is request.callback
+            if is_alike and other.errback is request.errback:
+                rows |= dict.fromkeys(self.unacked[other].rows)
         return tuple(rows)
 
     def _claim(self, name: str) -> Request | None:

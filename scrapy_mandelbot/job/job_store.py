@@ -132,10 +132,11 @@ class LineOrder(NamedTuple):
     @classmethod
     def of(cls, settings: BaseSettings) -> LineOrder:
         start = settings["SCHEDULER_START_DISK_QUEUE"]
-        return cls(
-            is_last_first=QUEUES[load_object(settings["SCHEDULER_DISK_QUEUE"])],
-            start_is_last_first=QUEUES[load_object(start)] if start else None,
-        )
+        start_is_last_first = None
+        if start:
+            start_is_last_first = QUEUES[load_object(start)]
+        is_last_first = QUEUES[load_object(settings["SCHEDULER_DISK_QUEUE"])]
+        return cls(is_last_first, start_is_last_first)
 
     def place(self, request: Request) -> Place:
         if self.start_is_last_first is not None and request.meta.get(

@@ -48,11 +48,10 @@ class NamedStates:
     def write(self) -> None:
         """Write what is new, within the open transaction."""
         gone = [(name,) for name, value in self.new.items() if value is None]
-        written = [
-            (name, value, crc32(value, name_seed(name)))
-            for name, value in self.new.items()
-            if value is not None
-        ]
+        written = []
+        for name, value in self.new.items():
+            if value is not None:
+                written.append((name, value, crc32(value, name_seed(name))))
         if gone:
             self._database.executemany("DELETE FROM state WHERE name = ?", gone)
         if written:

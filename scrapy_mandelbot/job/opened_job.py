@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.job_store import Place
     from scrapy_mandelbot.job.site_handover import SiteHandover
-    from scrapy_mandelbot.store.contract import StoredPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 
 class NewRequest(NamedTuple):
@@ -50,7 +50,7 @@ class JobContents(NamedTuple):
     is_running: bool
     sections: Mapping[str, Counter[str]] = {}
     """Those that are set aside with a section, by site and section."""
-    pauses: Mapping[str, StoredPause] = {}
+    pauses: Mapping[str, LeftPause] = {}
     """From the store."""
     turns: Mapping[str, float] = {}
     """When a site's crawl delay ends."""

@@ -51,6 +51,7 @@ def take_lock(folder: Path) -> JobLock:
     except JobInUseError as error:
         raise StorageError(f"{error}: two runs cannot share a JOBDIR") from None
     except OSError as error:
+        lock.release()
         raise StorageError(f"JOBDIR cannot be written: {error}") from error
     return lock
 

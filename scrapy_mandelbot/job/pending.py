@@ -156,11 +156,9 @@ class Pending:
         return sum(map(len, parts))
 
     def write(self, database: sqlite3.Connection) -> None:
-        children = [
-            (parent, fingerprint, times)
-            for parent, counts in self.children.items()
-            for fingerprint, times in sorted(counts.items())
-        ]
+        children: list[tuple[int, int, int]] = []
+        for parent, counts in self.children.items():
+            children += [(parent, *child) for child in sorted(counts.items())]
         statements: list[tuple[str, Collection[Any]]] = [
             ("INSERT INTO lines VALUES (?, ?)", self.lines.items()),
             ("DELETE FROM lines WHERE line = ?", [*zip(self.lines_gone)]),

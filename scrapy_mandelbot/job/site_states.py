@@ -13,7 +13,7 @@ from scrapy_mandelbot.job.site_handover import (
     read_handover,
 )
 from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.scheduling.round_robin import PAST_PAUSES, QueueParts
+from scrapy_mandelbot.scheduling.round_robin import DELAYED, PAST_PAUSES, QueueParts
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, StoredJob
@@ -26,7 +26,7 @@ def site_of_line(name: str) -> str:
 def section_of_line(name: str) -> str:
     """Return the section with which a line was set aside; empty: it was not."""
     section = QueueParts.of(name).section
-    return "" if section in {PAST_PAUSES, EXEMPT} else section
+    return "" if section in {PAST_PAUSES, EXEMPT, DELAYED} else section
 
 
 # state: when it was last written, in seconds since the epoch

@@ -82,7 +82,8 @@ class SqliteJob:
 
     @is_clean.setter
     def is_clean(self, value: bool) -> None:
-        self.states.put(CLEAN, b"1" if value else None)
+        flag = b"1" if value else None
+        self.states.put(CLEAN, flag)
 
     @property
     def uncommitted(self) -> int:

@@ -80,4 +80,7 @@ class SkippedStarts:
 
     def __str__(self) -> str:
         more = self.count - len(self._named)
-        return ", ".join(self._named) + (f" and {more} more" if more else "")
+        named = ", ".join(self._named)
+        if not more:
+            return named
+        return f"{named} and {more} more"

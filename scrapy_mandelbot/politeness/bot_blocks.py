@@ -39,7 +39,7 @@ class BotBlockDetector:
         return self._refusing(list(paths_around(url)), fingerprint)
 
     @property
-    def are_many(self) -> bool:
+    def suggests_block(self) -> bool:
         """Whether many pages of several places were refused, and none good since."""
         return len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
 

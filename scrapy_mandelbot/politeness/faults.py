@@ -13,9 +13,10 @@ refusal, were answered well. The first refusal of a page is always the site's bu
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.rate_control import BY_CHANCE
@@ -29,7 +30,7 @@ MOST_REFUSED_URLS = 1_000
 MOST_SECTIONS = 200
 """Of a site, that are suspected or set aside."""
 REFUSES_ROBOTS = "refuses robots"
-"""Prefix of the reason of such a pause, also of one restored from the previous run."""
+"""How the reason of such a pause begins, for people."""
 SITE_PATH = "/"
 """Of the section that is the whole site; there is one only where the site refuses
 robots.
@@ -79,7 +80,7 @@ class Section:
         "pause",
         "refused",
         "refused_at",
-        "robots",
+        "refuses_robots",
     )
 
     def __init__(self, path: str, good_at: int) -> None:
@@ -90,30 +91,31 @@ class Section:
         """When those pages were sent that were refused since, in seconds."""
         self.refused_at = -1
         """When the last of those was sent, in ticks."""
-        self.pause: Pause | None = None
-        """Its own, while it is set aside."""
-        self.robots = False
+        self.pause = Pause.NONE
+        """Its own, while it is set aside; else that of all sections."""
+        self.refuses_robots = False
         """Whether robots get nothing there but challenges, prices, refusals."""
         self.is_reported = False
         """Whether its pause has been reported."""
 
     def __repr__(self) -> str:
-        how = "suspected" if self.pause is None else self.pause.as_text()
+        how = self.pause.as_text() if self.is_aside else "suspected"
         return f"<Section {self.path}: {how}>"
 
-    def due(self, now: float) -> float:
-        """Return when one of its requests may be sent."""
-        if self.pause is None or self.is_over():
-            return now
-        return self.pause.due(now)
+    @property
+    def is_aside(self) -> bool:
+        """Whether it has a pause of its own."""
+        return self.pause is not Pause.NONE
 
-    def is_probed_by(self, flight: Flight[Any]) -> bool:
-        """Return whether this request shows whether its pause is over."""
-        return self.pause is not None and self.pause.probe is flight
-
-    def is_over(self) -> bool:
-        """Return whether none of it is requested any more."""
-        return self.pause is not None and self.pause.is_given_up
+    def decide(self, now: float) -> Decision:
+        """Decide on its next request, whatever holds the whole site back."""
+        if self.pause.is_given_up:
+            return NEVER
+        due = self.pause.due(now)
+        if due <= now:
+            return GO
+        wait = Wait.ROBOTS if self.refuses_robots else Wait.PAUSE
+        return Decision(wait, due)
 
 
 class RefusedUrl:
@@ -179,23 +181,6 @@ class Faults:
                     return self.aside[path]
         return None
 
-    def due(self, path: str, now: float) -> float:
-        """Return when a request of the section with this path may be sent."""
-        section = self.aside.get(path)
-        if section is None:
-            return now
-        return section.due(now)
-
-    def is_over(self, path: str) -> bool:
-        """Return whether the section with this path is given up."""
-        section = self.aside.get(path)
-        return section is not None and section.is_over()
-
-    def is_hopeless(self, path: str) -> bool:
-        """Return whether a run does not end later for the section with this path."""
-        section = self.aside.get(path)
-        return section is not None and (section.robots or section.is_over())
-
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether the request's section was refused since its last good answer.
 
@@ -226,20 +211,20 @@ class Faults:
             return
         section = Section(left.section, self.good_at)
         self._sections[left.section] = section
-        section.robots = left.reason.startswith(REFUSES_ROBOTS)
+        section.refuses_robots = left.refuses_robots
         section.is_reported = True
         self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that challenges robots or refuses them."""
         section = self._sections.setdefault(path, Section(path, self.good_at))
-        section.robots = True
+        section.refuses_robots = True
         self.put_aside(section, refusal)
 
     def let_pass(self, flight: Flight[Any], now: float) -> None:
         """Note that a request goes out: its section's probe, where one is due."""
         section = self.of(flight.request)
-        if section is not None and section.pause is not None:
+        if section is not None:
             section.pause.let_pass(flight, now)
 
     def answered(
@@ -256,11 +241,12 @@ class Faults:
             if flight.tick > section.refused_at:
                 section.refused.clear()
             section.good_at = max(section.good_at, flight.tick)
-            pause = section.pause
-            if pause is not None and pause.answered(flight, now) is PauseEffect.RESUMED:
+            is_aside = section.is_aside
+            if is_aside and section.pause.answered(flight, now) is PauseEffect.RESUMED:
                 ended.append(section)
                 section.refused.clear()
-            if (section.pause is None or section in ended) and not section.refused:
+                is_aside = False
+            if not (is_aside or section.refused):
                 del self._sections[path]
                 self.aside.pop(path, None)
         self.good_at = max(self.good_at, flight.tick)
@@ -274,15 +260,9 @@ class Faults:
         found = [
             section
             for section in self._sections.values()
-            if section.pause is None and self._refuses_alone(section, share)
+            if not section.is_aside and self._refuses_alone(section, share)
         ]
-        return [
-            one
-            for one in found
-            if not any(
-                one is not other and one.path.startswith(other.path) for other in found
-            )
-        ]
+        return [one for one in found if not _is_within_another(one, found)]
 
     def put_aside(self, section: Section, refusal: Refusal) -> None:
         """Set a section aside, with those within it.
@@ -296,13 +276,13 @@ class Faults:
                 self.aside.pop(other.path, None)
         pause = self._new_pause(section)
         pause.trip(refusal)
-        if not section.robots:
+        if not section.refuses_robots:
             pause.be_due(refusal.now)
 
     def _new_pause(self, section: Section) -> Pause:
         self.aside[section.path] = section
         policy = self._policy.of_a_part
-        if section.robots:
+        if section.refuses_robots:
             policy = self._policy.of_robots
         section.pause = Pause(policy)
         return section.pause
@@ -344,7 +324,7 @@ class Faults:
     ) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
         section = self.of(flight.request)
-        if section is None or section.pause is None or not section.is_probed_by(flight):
+        if section is None or section.pause.probe is not flight:
             return None
         effect = section.pause.refused(flight, refusal, has_served=True)
         return effect and PauseEffect.SECTION
@@ -355,9 +335,7 @@ class Faults:
             one.times = one.times + self._policy.of_a_part.tries
             one.may_go_at = 0.0
         return [
-            section
-            for section in self.aside.values()
-            if section.pause is not None and section.pause.give_up(reason)
+            section for section in self.aside.values() if section.pause.give_up(reason)
         ]
 
     def forget(self, fingerprint: bytes) -> None:
@@ -401,10 +379,16 @@ class Faults:
 
     def _forget_one(self) -> bool:
         for section in self._sections.values():
-            if section.pause is None:
+            if not section.is_aside:
                 del self._sections[section.path]
                 return True
         return False
+
+
+def _is_within_another(section: Section, others: Iterable[Section]) -> bool:
+    return any(
+        section is not other and section.path.startswith(other.path) for other in others
+    )
 
 
 Faults.NONE = Faults(PausePolicy())

@@ -159,12 +159,17 @@ class Wait(Enum):
 
     PAUSE = "pause"
     """The end of a pause: of its site, its section, its URL, or of a manual one."""
+    RECOVERY = "recovery"
+    """A turn at the rate of a recovery."""
     TURN = "turn"
     """A turn at the crawl delay, or the quota."""
     RULES = "rules"
     """The scout, which finds out its site's rules."""
     BUDGET = "budget"
     """The end of requests that may use up the budget of the site."""
+    ROBOTS = "refuses robots"
+    """The end of a pause of a section that refuses robots: no run is kept open for it.
+    """
     NOTHING = "given up"
     """It is never sent in this run: its site, section or page is given up, or the
     budget of its site is reached.
@@ -187,3 +192,5 @@ class Decision(NamedTuple):
 
 GO = Decision()
 NEVER = Decision(Wait.NOTHING, inf)
+OUTLASTS_RUN = frozenset({Wait.ROBOTS, Wait.NOTHING})
+"""For the end of these waits no run is kept open."""

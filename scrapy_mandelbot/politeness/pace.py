@@ -202,12 +202,14 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
     from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- where paced
 
-    return sorted(
-        number
-        for field, read in TIME_READERS.items()
-        for number, value in robots.decider(agent).values(field)
-        if (read(value) is not None) is are_readable
-    )
+    decider = robots.decider(agent)
+    found = []
+    for field, read in TIME_READERS.items():
+        for number, value in decider.values(field):
+            is_readable = read(value) is not None
+            if is_readable is are_readable:
+                found.append(number)
+    return sorted(found)
 
 
 def _source(robots: RobotsTxt, agent: Agent) -> str:

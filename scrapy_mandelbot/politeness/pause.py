@@ -206,10 +206,10 @@ class Pause:
             details = f" after {tries}: {self.reason}"
         return self.state.value + details
 
-    def left(self, section: str = "") -> LeftPause:
+    def left(self) -> LeftPause:
         """Return what the next run or worker restores."""
         failed_probes = 0 if self.is_given_up else self.failed_probes
-        return LeftPause(self.until, self.reason, failed_probes, section)
+        return LeftPause(self.until, self.reason, failed_probes)
 
     @property
     def failed_probes(self) -> int:

@@ -248,17 +248,19 @@ class PausePolicy:
 
 
 class LeftPause(NamedTuple):
-    """A pause that was not over when a run, or a worker, left its site."""
+    """A pause, for the next run, worker or crawl that requests its site."""
 
     until: float
     """Seconds since the epoch; it may have passed: then the site was probed, or on its
     way back.
     """
     reason: str
-    failed_probes: int
+    failed_probes: int = 0
     """In a row; 0 where they had been too many: whoever has the site next tries as
     often.
     """
     section: str = ""
     """The path of the section to which it applies alone; empty: it is the whole site's.
     """
+    refuses_robots: bool = False
+    """Whether that section refuses robots."""

@@ -72,8 +72,7 @@ def pauses_of(site: Site) -> Iterator[Pause]:
     """Yield the pause of a site, and those of its sections."""
     yield site.pause
     for section in site.faults.aside.values():
-        if section.pause is not None:
-            yield section.pause
+        yield section.pause
 
 
 def late_at(site: Site, pause: Pause) -> float:

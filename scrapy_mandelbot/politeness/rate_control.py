@@ -10,7 +10,8 @@ every ``1 / rate`` seconds, and the rate follows the answers:
   nearer to what was borne: the pause after each refusal is all that it costs.
 - *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays
   a little below the limit, and rises ever faster as the time of *trust* is over, by the
-  cube of the time, as TCP's CUBIC does (RFC 9438).
+  cube of the time, as TCP's CUBIC does (RFC 9438). A limit without a burst refuses
+  what comes a little early: there each refusal that nothing explains lowers the rate.
   Where a number of requests in flight explains the refusals as well
   (``connection_limit.py``), the limit is *in doubt*: after a short trust the rate
   doubles each second. Either a refusal confirms the limit, or it is refuted by more
@@ -52,6 +53,9 @@ _PLATEAU = 1.0
 
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
+_NO_BURST = 1.5  # the same: with fewer, requests come later after each refusal,
+_LATER = 0.97  # by this factor,
+_LATEST = 0.85  # down to this part of the limit
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 _TRUST_IN_DOUBT = 5.0  # the same, of a limit in doubt
 _FAR_BELOW = 0.6  # of the limit: a reading that is slower is believed,
@@ -284,8 +288,7 @@ class RateControl:
         elif self.mode is Mode.SLOW:
             self._go_by_chance()
         elif refused:
-            took = self.ended_at - run.resumed_at
-            self._judge(now, run.answers, took, is_short=is_short)
+            self._judge(now, run, is_short=is_short)
         elif self.mode is Mode.LIMIT:
             self._creeps_from += now - self.ended_at
         else:
@@ -302,11 +305,11 @@ class RateControl:
         self._run.peak = self.rate
         self.next_at = now + 1.0 / self.rate
 
-    def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
+    def _judge(self, now: float, run: _Run, *, is_short: bool) -> None:
         """Decide what the refusals are a matter of, now that the run is read."""
         reading = self._estimator.reading()
         if self.mode is Mode.LIMIT:
-            self._revise(reading, now, goods, took)
+            self._revise(reading, now, run)
             return
         self._told += 1
         if self._told >= CONCLUSIVE and reading.evidence > _IS_LIMIT:
@@ -330,7 +333,7 @@ class RateControl:
         self.rate = max(_RAMP_FROM, self._best)
         self._let_through.clear()
 
-    def _revise(self, reading: Reading, now: float, goods: int, took: float) -> None:
+    def _revise(self, reading: Reading, now: float, run: _Run) -> None:
         """Update the limit after another refusal: it holds, or it is elsewhere."""
         if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
@@ -340,19 +343,42 @@ class RateControl:
         if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
             is_far = reading.rate < _FAR_BELOW * self._limit
             if not is_far or reading.evidence < _CLEAR:
-                self._creeps_from += now - self.ended_at  # chance, beside the limit
+                self._come_later(reading, now)
                 return
             # It is slower, and the buckets do not say yet how much.
             limit = sqrt(reading.rate * self._limit)
         self._limit = limit
         self._burst = reading.burst
-        self._bound(goods, took)
+        self._bound(run)
         self._cruise(now)
 
-    def _bound(self, goods: int, took: float) -> None:
-        """Stay below what the site let through in long runs, its burst apart."""
-        if goods >= 4.0 * self._burst and took > 0.0:
-            self._let_through.append((goods - self._burst) / took)
+    def _come_later(self, reading: Reading, now: float) -> None:
+        """Go on after a refusal that the limit does not explain.
+
+        It is chance, beside the limit. Or the limit has no burst: then it refuses what
+        comes a little early, and the time of the way there is never the same.
+        """
+        if self._burst >= _NO_BURST:
+            self._creeps_from += now - self.ended_at
+            return
+        between = sqrt(reading.rate * self._limit)
+        self._limit = max(min(_LATER * self._limit, between), _LATEST * reading.rate)
+        self._cruise(now)
+
+    def _bound(self, run: _Run) -> None:
+        """Stay below what the site let through in long runs, its burst apart.
+
+        A run that begins below the limit says so of its end: what fills the bucket is
+        sent since it was empty last.
+        """
+        enough = 4.0 * self._burst
+        best = 0.0
+        for goods, sent in enumerate(reversed(run.good), 1):
+            took = self.ended_at - sent
+            if goods >= enough and took > 0.0:
+                best = max(best, (goods - self._burst) / took)
+        if best:
+            self._let_through.append(best)
         if self._let_through:
             self._limit = min(self._limit, max(self._let_through))
         self._limit = max(self._limit, RATES[0])

@@ -15,7 +15,10 @@ budget            ``SiteWithBudget.budget``           as a request ends without 
                                                       page, or in another run
 ================  ==================================  ==============================
 
-``Site.decide`` is the one decision over all of them.
+``Site.decide`` is the one decision over all of them, on the next request of the queue
+or on one that has left it; its ``Wait`` says what that request waits for. ``is_shut``
+is about the site: whether its pause, a hold or its visit times stop it, be it that the
+next request may go as the probe.
 
 Where others wait for the end of one request, that request holds a ``Reservation`` with
 a purpose: ``RULES`` (the scout), ``PROBE``, ``TURN`` (at a crawl delay), ``QUOTA`` or
@@ -181,7 +184,7 @@ class Site:
         next one.
         """
         if flight is None:
-            decision = self._decide_on_next(now, section)
+            decision = GO if self.is_plain else self._decide_on_next(now, section)
         elif flight.keeps_pauses:
             decision = self._decide_on_flight(now, flight)
         else:
@@ -197,15 +200,18 @@ class Site:
 
     def _decide_on_next(self, now: float, section: str) -> Decision:
         """Decide on the next request of the queue, its turn apart."""
-        if self.is_plain:
-            return GO
         # A scout finds out by itself that its site is given up.
-        is_given_up = self.pause.is_given_up and self.scout is None
-        if is_given_up or self.faults.is_over(section):
+        if self.pause.is_given_up and self.scout is None:
             return NEVER
-        due = max(self.pause_due(now), self.faults.due(section, now))
+        due = self.pause_due(now)
+        if section in self.faults.aside:
+            decision = self.faults.aside[section].decide(now)
+            if decision is NEVER:
+                return NEVER
+            if decision is not GO:
+                return decision._replace(until=max(decision.until, due))
         if due > now:
-            return Decision(Wait.PAUSE, due)
+            return self._wait_for_site(now)
         if self.scout is not None:
             return Decision(Wait.RULES, inf)
         return GO
@@ -216,11 +222,18 @@ class Site:
             return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
         if self.is_plain:
             return GO
-        if self.is_given_up_for(flight, flight.fingerprint or b""):
+        if self.has_given_up(flight):
             return NEVER
         if self.held_until > now or self._is_late(now, flight):
-            return Decision(Wait.PAUSE, self.pause_due(now))
+            return self._wait_for_site(now)
         return GO
+
+    def _wait_for_site(self, now: float) -> Decision:
+        """Return the wait for its hold, its pause, or a turn of its recovery."""
+        wait = Wait.PAUSE
+        if self.pause.state is PauseState.RECOVERING and self.held_until <= now:
+            wait = Wait.RECOVERY
+        return Decision(wait, self.pause_due(now))
 
     def _is_late(self, now: float, flight: Flight[Any]) -> bool:
         """Return whether the site was paused since the request was handed out."""
@@ -229,12 +242,12 @@ class Site:
             return self._is_shut_for(flight)
         return False
 
-    def due(self, now: float) -> float:
-        """Return when the next request may be handed out.
+    def due(self, now: float, section: str = "") -> float:
+        """Return when the next request may be handed out; ``inf``: as another one ends.
 
-        ``inf``: when another one has ended.
+        `section`: the path of the section that is set aside with it.
         """
-        return max(now, self.decide(now).until)
+        return max(now, self.decide(now, section=section).until)
 
     def pause_due(self, now: float) -> float:
         """Return when a request may be sent as far as pauses are concerned."""
@@ -251,26 +264,21 @@ class Site:
             return True
         return not self.pause.is_passable
 
-    def takes_no_more(self, section: str = "") -> bool:
-        """Return whether this run requests no more of a site, or of a section."""
-        return self.pause.is_given_up or self.faults.is_hopeless(section)
-
-    def is_given_up_for(self, flight: Flight[Any], fingerprint: bytes) -> bool:
+    def has_given_up(self, flight: Flight[Any]) -> bool:
         """Return whether a request is sent no more in this run.
 
         While final attempts are made: one that was refused in them, or twice before.
-        Once may be a limit's doing.
+        Once may be a limit's doing. Its fingerprint counts, if it has one.
         """
-        pause = self.pause
-        if pause.is_given_up:
-            return True
-        is_last = pause.state is PauseState.LAST_ATTEMPTS
+        states = [self.pause.state]
         section = self.faults.of(flight.request)
-        if section is not None and section.pause is not None:
-            if section.pause.is_given_up:
-                return True
-            is_last = is_last or section.pause.makes_final_attempts
-        return is_last and self.times(fingerprint) > 1
+        if section is not None:
+            states.append(section.pause.state)
+        if PauseState.GIVEN_UP in states:
+            return True
+        if PauseState.LAST_ATTEMPTS not in states:
+            return False
+        return self.times(flight.fingerprint or b"") > 1
 
     def _is_shut_for(self, flight: Flight[Any]) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -494,11 +502,12 @@ class Site:
         """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        run = self._bot_blocks or BotBlockDetector()
-        self._bot_blocks = run
-        path = run.note(flight.request.url, page, is_marked=bool(refusal.marked))
+        detector = self._bot_blocks or BotBlockDetector()
+        self._bot_blocks = detector
+        path = detector.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
-            if self.well_url and run.are_many and self.note_once("403"):
+            is_suspected = bool(self.well_url) and detector.suggests_block
+            if is_suspected and self.note_once("403"):
                 return PauseEffect.MAY_REFUSE_ROBOTS
             return None
         self._own_faults().refuse_robots(path, refusal)
@@ -509,9 +518,7 @@ class Site:
         """Return whether final attempts are made: of the site, or of the section."""
         if self.pause.state is PauseState.LAST_ATTEMPTS:
             return True
-        if section is None or section.pause is None:
-            return False
-        return section.pause.makes_final_attempts
+        return section is not None and section.pause.makes_final_attempts
 
     def failed(
         self,
@@ -568,7 +575,7 @@ class Site:
         if self.pause.probe is flight:
             return True
         section = self.faults.of(flight.request)
-        return section is not None and section.is_probed_by(flight)
+        return section is not None and section.pause.probe is flight
 
     def _probe_failed(
         self, flight: Flight[Any], fingerprint: bytes, refusal: Refusal
@@ -746,8 +753,10 @@ class Site:
         if not self.pause.is_open and self.dead_until == inf:
             yield self.pause.left()
         for section in self.faults.aside.values():
-            if section.pause is not None and not section.is_over():
-                yield section.pause.left(section.path)
+            if not section.pause.is_given_up:
+                yield section.pause.left()._replace(
+                    section=section.path, refuses_robots=section.refuses_robots
+                )
 
     def _own_pause(self) -> Pause:
         if self.pause is Pause.NONE:

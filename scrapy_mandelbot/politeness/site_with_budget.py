@@ -30,11 +30,6 @@ class SiteWithBudget(Site):
                 return decision
         return super().decide(now, flight, section)
 
-    def takes_no_more(self, section: str = "") -> bool:
-        """Return whether this run requests no more of a site, or of a section."""
-        is_over = self.budget is not None and self.budget.is_reached
-        return (is_over and section != EXEMPT) or super().takes_no_more(section)
-
     def recheck(self) -> None:
         """Decide anew whether anything holds its requests back."""
         super().recheck()

@@ -12,7 +12,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from scrapy_mandelbot.fields import Column, Fold, add_fields, computed, field, recorded
+from scrapy_mandelbot.fields import (
+    Column,
+    Fold,
+    Tile,
+    add_fields,
+    computed,
+    field,
+    recorded,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fields import Field
@@ -87,6 +95,7 @@ class Tally:
         json="pages",
         column=Column("PAGES", 10, shows_zero=True),
         page=[Column("Pages", 10)],
+        tile=Tile("Pages", 20),
     )
     """Answers of 2xx. They are counted for each page: a number is faster than a table.
     """
@@ -96,10 +105,16 @@ class Tally:
         Fold.SUM,
         json="others",
         page=[Column("Other answers", 35)],
+        is_detailed=True,
     )
     """All other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
     statuses: Mapping[int, int] = field(
-        MappingProxyType({}), "answers", Fold.BY_KEY, key=int, json="statuses"
+        MappingProxyType({}),
+        "answers",
+        Fold.BY_KEY,
+        key=int,
+        json="statuses",
+        is_detailed=True,
     )
     """The other answers, by status."""
     cached = field(0, "answers", Fold.SUM)
@@ -118,6 +133,7 @@ class Tally:
         after="taken_in",
         column=Column("LOST", 20),
         page=[Column("Lost", 20)],
+        tile=Tile("Lost", 30, "error"),
     )
     def lost(self) -> int:
         """How many requests failed whose pages a patient visitor could have had."""

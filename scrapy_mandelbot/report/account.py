@@ -19,10 +19,10 @@ from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
 from scrapy_mandelbot.report.expectations import Came, Found, sums_by_place
 from scrapy_mandelbot.report.expectations import judged as judged_expectations
-from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, judge
+from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, Verdict, judge
 from scrapy_mandelbot.report.lost_requests import LostRequests
 from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
-from scrapy_mandelbot.report.project_errors import ProjectErrors, named
+from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
@@ -64,6 +64,8 @@ _ONE_AND_MORE = {
     End.LEFT: ("left in the queue",),
 }
 _MOST_STATUSES = 3
+_HAS_LOST_THE_JOB = frozenset({"job_unreadable", "job_forgotten"})
+"""Finish reasons after which the same command does not continue."""
 _COMPLETE_REASONS = frozenset({"finished", "job_idle", BUDGET_REACHED})
 
 
@@ -105,7 +107,12 @@ class Account:
         """Whether the job is that of an earlier run, and may have little left to do."""
         self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
+        self._lost_first = ""
+        """Of the lost requests that had an answer, or were not sent: the first one's
+        site, and why.
+        """
         self._crawl.events.subscribe(self._set_aside, events.JOB_SET_ASIDE)
+        self._crawl.events.subscribe(self._note_lost, events.REQUEST_LOST)
         for event in (events.JOB_RESUMED, events.JOB_HAD_FINISHED):
             self._crawl.events.subscribe(self._continues, event)
         connect = crawler.signals.connect
@@ -165,8 +172,8 @@ class Account:
         total.count(End.LEFT, self.left)
         return total
 
-    def verdict(self, reason: str, total: Tally | None = None) -> str:
-        """Return in one line how a crawl with this finish reason ended, and what to do.
+    def verdict(self, reason: str, total: Tally | None = None) -> Verdict:
+        """Return how a crawl with this finish reason ended, and what to do.
 
         `total`: how all requests ended, as `counted` returns it.
         """
@@ -176,32 +183,39 @@ class Account:
         lost = {
             end: count for end, count in total.by_end().items() if end in total.LOST
         }
-        keeps = self._crawl.throttle.keeps_given_up
-        parts = [self._how_it_ended(reason), came_text(total)]
-        if left and keeps:
+        to_do: list[str] = []
+        if left and self._crawl.throttle.keeps_given_up:
+            to_do += _how_to_continue(reason)
+        to_do += self._advice(lost, left)
+        return Verdict(
+            came=f"{self._how_it_ended(reason)} {came_text(total)}",
+            missing=tuple(self._missing(reason, total, lost)),
+            to_do=tuple(to_do),
+        )
+
+    def _missing(
+        self, reason: str, total: Tally, lost: dict[End, int]
+    ) -> Iterator[str]:
+        left = self.left
+        if left and self._crawl.throttle.keeps_given_up:
             waits = counted(left, "request waits", "requests wait")
-            parts.append(f"{waits}{self._next_time()}.")
+            yield f"{waits}{self._next_time()}."
         elif left and reason != "not finished":
-            parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
+            yield f"{counted(left, 'request was', 'requests were')} not sent."
         if lost:
             how = ends_text(lost)
-            if example := self._unanswered or self._given_up():
+            if example := self._unanswered or self._given_up() or self._lost_first:
                 how += f", such as {example}"
             text = "links on those pages were not followed"
-            parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
-        parts += self._shortfalls(reason, total)
+            yield f"{counted(total.lost, 'request')} failed ({how}); {text}."
+        yield from self._shortfalls(reason, total)
         if self._aside:
             aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
             are = counted(aside, "request is", "requests are")
-            parts.append(f"{are} set aside, such as {self._aside}.")
+            yield f"{are} set aside, such as {self._aside}."
         if forbidden := self.forbidden_sites():
             where = counted(len(forbidden), "site")
-            parts.append(f"{where} forbade all requests, such as {forbidden[0]}.")
-        if left and keeps and reason == BUDGET_REACHED:
-            parts.append("Raise MANDELBOT_SITE_BUDGET to continue.")
-        elif left and keeps and reason not in {"finished", "not finished"}:
-            parts.append("Run the same command to continue.")
-        return " ".join((*parts, *self._advice(lost, left)))
+            yield f"{where} forbade all requests, such as {forbidden[0]}."
 
     def result(self, reason: str, total: Tally | None = None) -> Result:
         """Return in one word how a crawl with this finish reason went.
@@ -222,9 +236,8 @@ class Account:
 
     def _counts(self, reason: str, total: Tally) -> Counts:
         """Return what a crawl is judged by, but for its exit status."""
-        errors = self._errors
         is_part = self._crawl.config.shares_job or self._is_continued
-        return Counts(
+        its = Counts(
             requested=total.taken + self.from_former_run,
             answers=total.handed_on,
             pages=total.pages + total.cached,
@@ -233,16 +246,13 @@ class Account:
             unknown_hosts=total.by_end().get(End.NO_HOST, 0),
             forbidden_sites=len(self.forbidden_sites()),
             denied_sites=len(self._denied_sites(total)),
-            callbacks=errors.callbacks.total(),
-            items=errors.items_scraped,
-            failed_items=errors.items.total(),
-            unwritten=errors.unwritten.total(),
             unmet=len(self.expectations(reason, total).unmet),
             is_running=reason == "not finished",
             is_stopped=reason not in _COMPLETE_REASONS,
             is_by_hand=reason == "shutdown",
             is_part=is_part or self.from_former_run > 0 or bool(self._aside),
         )
+        return self.project.joined_with(its)
 
     def _shortfalls(self, reason: str, total: Tally) -> Iterator[str]:
         """Yield what is missing though no request is lost."""
@@ -262,29 +272,13 @@ class Account:
             pages = counted(failed, "page")
             yield f"{pages} failed (5xx) at sites that are well."
         yield from self._sites_short_of_pages(total)
-        yield from self._errors_of_the_project(its)
-        expectations = self.expectations(reason, total)
-        if expectations.unmet:
-            yield f"Not as expected: {'; '.join(expectations.unmet)}."
-        if expectations.unknown:
-            yield f"Not compared: {'; '.join(expectations.unknown)}."
-
-    def _errors_of_the_project(self, its: Counts) -> Iterator[str]:
-        errors = self._errors
-        if its.callbacks:
-            callbacks = counted(its.callbacks, "callback")
-            yield f"{callbacks} failed{named(errors.callbacks)}."
-        if its.failed_items:
-            items = counted(its.failed_items, "item")
-            yield f"{items} failed in a pipeline{named(errors.items)}."
-        if its.unwritten:
-            items = counted(its.unwritten, "item")
-            yield f"{items} could not be written{named(errors.unwritten)}."
+        yield from self.project.sentences()
+        yield from self.expectations(reason, total).sentences()
 
     @property
-    def items(self) -> int:
-        """Items that passed the pipelines."""
-        return self._errors.items_scraped
+    def project(self) -> ProjectRecord:
+        """Items that passed the pipelines, and what failed in the project."""
+        return self._errors.record
 
     def expectations(self, reason: str, total: Tally | None = None) -> Found:
         """Return which expectations of the project a crawl that ends so does not meet.
@@ -312,19 +306,24 @@ class Account:
     def _came(self, total: Tally, *, is_resumed: bool) -> Came:
         """Return what came of the crawl, that of its job's earlier runs included."""
         pages: int | None = total.pages + total.cached
-        items: int | None = self.items
+        project = self.project
+        items: int | None = project.items
         if is_resumed:
             previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
-            pages = _added(pages, earlier.pages if earlier else None)
-            items = _added(items, earlier.items if earlier else None)
+            if earlier:
+                pages = _added(pages, earlier.pages)
+                items = _added(items, earlier.items)
+            else:
+                pages = None
+                items = None
         return Came(
             pages=pages,
             items=items,
             lost=total.lost,
             failed=total.by_end().get(End.PAGE_FAILED, 0),
-            callbacks=self._errors.callbacks.total(),
-            unwritten=self._errors.unwritten.total(),
+            callbacks=project.callbacks.total(),
+            unwritten=project.unwritten.total(),
         )
 
     def _unknown_hosts(self, its: Counts) -> str:
@@ -393,11 +392,8 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return []
-        return sorted(
-            shown(one.site)
-            for one in recorder.record
-            if not one.pages and one.is_forbidden
-        )
+        without = [one for one in recorder.record if not one.pages]  # few
+        return sorted(shown(one.site) for one in without if one.is_forbidden)
 
     def _how_it_ended(self, reason: str) -> str:
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
@@ -446,6 +442,12 @@ class Account:
 
     def _continues(self, _values: Mapping[str, Any]) -> None:
         self._is_continued = True
+
+    def _note_lost(self, values: Mapping[str, Any]) -> None:
+        if self._lost_first or values["end"] not in Tally.LOST - {End.NETWORK}:
+            return
+        site, why = shown(values["site"]), values["why"]
+        self._lost_first = why if why.startswith(site) else f"{site}: {why}"
 
     def _set_aside(self, values: Mapping[str, Any]) -> None:
         self._aside = self._aside or shown(str(values["request"]))
@@ -496,7 +498,7 @@ class Account:
     def _spider_closed(self, reason: str) -> None:
         total = self.counted()
         result = self.result(reason, total)
-        verdict = f"{result}: {self.verdict(reason, total)}"
+        verdict = f"{result}: {self.verdict(reason, total).line}"
         has_any = total.taken or self.from_former_run or self._aside
         if has_any or self._crawl.asks_for_more:
             verdict = self._log_end(reason, total, result, verdict)
@@ -557,7 +559,7 @@ class Account:
         given_up = {End.SITE, End.SECTION} & lost.keys()
         if (given_up or left) and not self._crawl.throttle.keeps_given_up:
             yield "Set JOBDIR to store such requests for the next run."
-        if self._crawl.throttle.network.is_down(self._now_or_end()):
+        if self._crawl.throttle.network.down_since <= self._now_or_end():
             yield "No site answered at the end: is the network up?"
         elif given_up:
             options = " and ".join(self._options_that_help())
@@ -581,6 +583,16 @@ class Account:
             yield "See the errors in the log."
 
 
+def _how_to_continue(reason: str) -> Iterator[str]:
+    """Yield how the requests that a job keeps after this finish reason are crawled."""
+    if reason == BUDGET_REACHED:
+        yield "Raise MANDELBOT_SITE_BUDGET to continue."
+    elif reason in _HAS_LOST_THE_JOB:
+        yield "See the error in the log."
+    elif reason not in {"finished", "not finished"}:
+        yield "Run the same command to continue."
+
+
 def account_of(crawler: Crawler) -> Account | None:
     """Return the crawler's account; None: there is none."""
     found = vars(crawler).get(_ATTRIBUTE)
@@ -591,7 +603,7 @@ def _end_of(exception: Exception) -> End:
     if isinstance(exception, SitePausedError):
         return End.SITE
     if isinstance(exception, IgnoreRequest):
-        return End.DROPPED
+        return End.FORBIDDEN if engine.is_forbidden(exception) else End.DROPPED
     failure = failure_of(exception)
     if failure is Failure.NO_SUCH_HOST:
         return End.NO_HOST
@@ -610,7 +622,9 @@ def ends_text(ends: dict[End, int]) -> str:
 
 
 def _added(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+    if one is None or other is None:
+        return None
+    return one + other
 
 
 def came_text(total: Tally) -> str:

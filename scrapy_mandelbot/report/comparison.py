@@ -17,6 +17,8 @@ CHANGES = ("closed", "gone", "fewer pages", "slower", "open again", "new")
 """Kinds of changes, the worst first."""
 _MOST_CHANGES = 20  # sites listed of each kind of change
 _SLOWER = 1.5  # times the median time to the first byte
+NOTICED = 0.1
+"""Seconds to the first byte: what takes less is not called slower, whatever it took."""
 _FEWER = 0.5  # of the pages of the previous crawl
 _LEAST_PAGES = 10  # of a site whose time or number of pages is compared
 
@@ -142,7 +144,9 @@ def _change(was: CrawledSite, one: CrawledSite) -> str | None:
     """Return how a site of both crawls has changed; None: it has not."""
     was_open = was.state not in CLOSED_STATES
     if one.state in CLOSED_STATES:
-        return "closed" if was_open and was.pages else None
+        if was_open and was.pages:
+            return "closed"
+        return None
     if not was_open and one.pages:
         return "open again"
     if was.pages >= _LEAST_PAGES and one.pages < _FEWER * was.pages:
@@ -155,4 +159,4 @@ def _is_slower(was: CrawledSite, one: CrawledSite) -> bool:
         return False
     if min(was.pages, one.pages) < _LEAST_PAGES:
         return False
-    return one.time > _SLOWER * was.time
+    return one.time >= NOTICED and one.time > _SLOWER * was.time

@@ -1,6 +1,6 @@
 """The report on a crawl, written as JSON and as a page.
 
-``docs/report.rst`` describes the fields. Times are ISO 8601 in UTC; durations are
+``report.schema.json`` describes the fields. Times are ISO 8601 in UTC; durations are
 seconds.
 """
 
@@ -168,10 +168,11 @@ class CrawlReport(CrawlExtension):
         is_finished: bool = True,
     ) -> ReportHeader:
         spider = self._crawler.spider
+        name = "" if spider is None else spider.name
         agent = self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
         header = ReportHeader(
-            spider="" if spider is None else spider.name,
+            spider=name,
             agent=str(agent),
             ended=self._crawl.now(),
             reason=reason,
@@ -181,14 +182,18 @@ class CrawlReport(CrawlExtension):
         if account is None:
             return header
         judged = account.judged(reason)
+        said = account.verdict(reason)
         return header._replace(
             from_former_run=account.from_former_run,
             left=account.left,
             result=str(judged.result),
             reasons=judged.reasons,
             unmet=tuple(account.expectations(reason).unmet),
-            items=account.items,
-            verdict=account.verdict(reason),
+            items=account.project.items,
+            verdict=said.line,
+            came=said.came,
+            missing=said.missing,
+            to_do=said.to_do,
         )
 
     def _write(self, header: ReportHeader) -> bool:
@@ -254,6 +259,12 @@ class ReportHeader(NamedTuple):
     """Items that passed the pipelines; None: unknown."""
     verdict: str = ""
     """How it ended, and what to do."""
+    came: str = ""
+    """Of that, how it ended and what came."""
+    missing: tuple[str, ...] = ()
+    """What did not, and why."""
+    to_do: tuple[str, ...] = ()
+    """What to do about it."""
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
@@ -297,6 +308,9 @@ def filling(
         "reasons": list(header.reasons),
         "unmet": list(header.unmet),
         "verdict": header.verdict,
+        "came": header.came,
+        "missing": list(header.missing),
+        "to_do": list(header.to_do),
         "items": header.items,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
@@ -316,16 +330,18 @@ def _rules(sites: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     The one that forbade most is the first; of several sites, the one where it did.
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    of_all = [(one["site"], rule) for one in sites for rule in one["rules"]]
+    of_all: list[tuple[str, Mapping[str, Any]]] = []
+    for one in sites:
+        of_all += [(one["site"], rule) for rule in one["rules"]]
     of_all.sort(key=_forbade)
     for site, rule in of_all:
         key = (rule["text"], rule["agent"])
         if key not in found:
             found[key] = {"site": site, "sites": 1, **rule}
             continue
-        one = found[key]
-        one["sites"] += 1
-        one["count"] += rule["count"]
+        known = found[key]
+        known["sites"] += 1
+        known["count"] += rule["count"]
     return sorted(found.values(), key=_most_forbidden)
 
 

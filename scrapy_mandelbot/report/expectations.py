@@ -28,6 +28,13 @@ class Found(NamedTuple):
     unmet: list[str]
     unknown: list[str]
 
+    def sentences(self) -> Iterator[str]:
+        """Yield both, for people."""
+        if self.unmet:
+            yield f"Not as expected: {'; '.join(self.unmet)}."
+        if self.unknown:
+            yield f"Not compared: {'; '.join(self.unknown)}."
+
 
 class Came(NamedTuple):
     """What is known of a crawl; None: a part of it is not known."""

@@ -91,6 +91,22 @@ class Judgement(NamedTuple):
     reasons: tuple[str, ...]
 
 
+class Verdict(NamedTuple):
+    """What is said of a crawl after its word; each part is whole sentences."""
+
+    came: str
+    """How it ended, and what came."""
+    missing: tuple[str, ...] = ()
+    """What did not, and why."""
+    to_do: tuple[str, ...] = ()
+    """What to do about it."""
+
+    @property
+    def line(self) -> str:
+        """All of it, as the last log line has it."""
+        return " ".join((self.came, *self.missing, *self.to_do))
+
+
 def _nothing_requested(its: Counts) -> bool:
     if its.is_running or its.is_part or its.is_by_hand:
         return False

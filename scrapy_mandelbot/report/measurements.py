@@ -100,6 +100,12 @@ METRICS = (
         "up-down",
     ),
     Metric(
+        "mandelbot.run.finish_reason",
+        "1",
+        "1: the run has ended for this reason.",
+        "up-down",
+    ),
+    Metric(
         "mandelbot.run.ended",
         "s",
         "When the last run ended, in seconds since the epoch.",
@@ -118,6 +124,7 @@ LATEST = frozenset(
     {
         "mandelbot.network.down",
         "mandelbot.run.reasons",
+        "mandelbot.run.finish_reason",
         "mandelbot.run.ended",
         "mandelbot.job.unsaved",
         "mandelbot.job.workers",
@@ -244,7 +251,8 @@ def measuring(
         if one is not None:
             by_reason[one.reason] += 1
             under_way += one.under_way
-            waiting[one.site if one.site in labels.before else OTHERS] += one.waiting
+            site = one.site if one.site in labels.before else OTHERS
+            waiting[site] += one.waiting
     for reason, count in in_order(by_reason).items():
         found["mandelbot.sites"].append(Measurement(count, {"state": str(reason)}))
     for site in {*waiting, *labels.before}:

@@ -19,6 +19,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.account import account_of
+from scrapy_mandelbot.report.endings import HOW_RUNS_END
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
 from scrapy_mandelbot.report.judgement import RULES
@@ -130,6 +131,10 @@ class CrawlMetrics(CrawlExtension):
         ended = Measurement(self._crawl.now(), {})
         self.measured["mandelbot.run.ended"].append(ended)
         self.measured["mandelbot.run.reasons"] += self._reasons(reason)
+        # a spider may close itself for any other
+        known = reason if reason in HOW_RUNS_END else "other"
+        why = Measurement(1, {"reason": known})
+        self.measured["mandelbot.run.finish_reason"].append(why)
         send = None if self._exported.push is None else self._exported.push()
         try:
             self._exported.remove(self)

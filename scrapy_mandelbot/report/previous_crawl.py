@@ -87,7 +87,9 @@ class PreviousCrawl:
     def earlier_runs(self, job: str) -> Crawled | None:
         """Return what the earlier runs of a job got; None: that is not known."""
         last = self.read_last
-        return last if last is not None and last.job == job else None
+        if last is not None and last.job == job:
+            return last
+        return None
 
     def compared(
         self, report: Mapping[str, Any], job: str, *, is_resumed: bool
@@ -197,6 +199,9 @@ def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
     for name, (pages, state, time) in data["sites"].items():
         seconds = None if time is None else _finite(time)
         sites[str(name)] = CrawledSite(int(_finite(pages)), str(state), seconds)
+    items = data.get("items")
+    if items is not None:
+        items = int(items)
     return Crawled(
         ended=str(data["ended"]),
         reason=str(data["reason"]),
@@ -204,7 +209,7 @@ def _crawl_in(data: Mapping[str, Any] | None) -> Crawled | None:
         is_whole=bool(data["is_whole"]),
         pages=int(_finite(data["pages"])),
         sites=sites,
-        items=None if data.get("items") is None else int(data["items"]),
+        items=items,
     )
 
 

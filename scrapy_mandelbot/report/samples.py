@@ -324,7 +324,7 @@ class UsageRecord:
     disallowed: int = part(0, "pages", Fold.SUM)
     unknown: int = part(0, "pages", Fold.SUM)
     terms: int = part(0, "pages", Fold.SUM)
-    statements: dict[str, int] = part(dict, "pages")
+    statements: dict[str, int] = part(dict, "pages", Fold.SAMPLE)
     """The first statements that decided, with their numbers of pages."""
 
 

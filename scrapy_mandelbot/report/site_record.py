@@ -18,6 +18,7 @@ from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.fields import (
     Column,
     Fold,
+    Tile,
     computed,
     field,
     recorded,
@@ -66,7 +67,7 @@ class SiteRecord(Tally):
 
     since: float = field(inf, fold=Fold.LEAST)
     """When it was created, in seconds since the epoch."""
-    sites = field(1, "sites")
+    sites = field(1, "sites", tile=Tile("Sites", 10))
     """The number of sites in this record; a site that returns counts again."""
     number = -1
     """The number of records created before it."""
@@ -79,6 +80,7 @@ class SiteRecord(Tally):
         json="forbidden",
         column=Column("FORBIDDEN", 40),
         page=[Column("Forbidden", 30)],
+        tile=Tile("Forbidden", 40, "note"),
     )
     failures = field(
         0,
@@ -86,11 +88,16 @@ class SiteRecord(Tally):
         Fold.SUM,
         json="failures",
         page=[Column("No answer", 60)],
+        tile=Tile("No answer", 70, "warning"),
         is_left=False,
     )
     """Requests without an answer, where requests are recorded."""
     refusals: Mapping[str, int] = field(
-        MappingProxyType({}), "answers", Fold.BY_KEY, json="refusals"
+        MappingProxyType({}),
+        "answers",
+        Fold.BY_KEY,
+        json="refusals",
+        is_detailed=True,
     )
     """Answers and failures that call for a pause, by status or kind of failure."""
     pages_kept = field(0, "requests", Fold.SUM)
@@ -102,6 +109,7 @@ class SiteRecord(Tally):
         json="pauses",
         column=Column("PAUSES", 60),
         page=[Column("Pauses", 50)],
+        tile=Tile("Pauses", 60, "warning"),
     )
     """The number of pauses of the whole site."""
     pauses_ended = field(0, "pauses", Fold.SUM, json="resumed")
@@ -110,22 +118,27 @@ class SiteRecord(Tally):
     given_up = field(0, "sites", Fold.SUM)
     has_reached_budget = field(False, fold=Fold.ANY)  # noqa: FBT003 -- its value
     """Whether MANDELBOT_SITE_BUDGET keeps the rest of its pages back."""
-    turns = field(0, "requests", Fold.SUM, json="turns")
+    turns = field(0, "requests", Fold.SUM, json="turns", is_detailed=True)
     """Requests that waited for a crawl delay."""
-    turn_waits = field(0.0, "s", Fold.SUM, json="turn_waits")
+    turn_waits = field(0.0, "s", Fold.SUM, json="turn_waits", is_detailed=True)
     pace: PaceRecord | None = field(
         None,
         fold=Fold.LAST,
         kind=PaceRecord,
         json="pace",
         page=[Column("Delay asked, s", 80, path="asked", name="delay")],
+        is_detailed=True,
     )
     limit: float | None = field(
         None, "requests a second", Fold.FIRST, kind=float, json="limit"
     )
     """The rate limit found."""
     concurrency: ConcurrencyRecord | None = field(
-        None, fold=Fold.LAST, kind=ConcurrencyRecord, json="concurrency"
+        None,
+        fold=Fold.LAST,
+        kind=ConcurrencyRecord,
+        json="concurrency",
+        is_detailed=True,
     )
     """The requests at once that it bears, if they are fewer than the project allows."""
     gaps: QuantileSketch | None = field(
@@ -136,15 +149,22 @@ class SiteRecord(Tally):
             Column("Least gap, s", 90, path="least", name="least_gap"),
             Column("Median gap, s", 100, path="median", name="median_gap"),
         ],
+        is_detailed=True,
         is_left=False,
     )
     """Seconds between requests: of a site with a delay, or where requests are recorded.
     """
     _last_sent: float | None = None
     retry_after: RetryAfterRecord | None = field(
-        None, fold=Fold.PART, kind=RetryAfterRecord, json="retry_after"
+        None,
+        fold=Fold.PART,
+        kind=RetryAfterRecord,
+        json="retry_after",
+        is_detailed=True,
     )
-    by_load: LoadRecord | None = field(None, json="in_flight", is_left=False)
+    by_load: LoadRecord | None = field(
+        None, json="in_flight", is_detailed=True, is_left=False
+    )
     """Its answers by the requests in flight."""
     robots_seen: Mapping[str, int] = field(
         MappingProxyType({}), "answers", Fold.BY_KEY, json="robots"
@@ -155,6 +175,7 @@ class SiteRecord(Tally):
         fold=Fold.SAMPLE,
         kind=RobotsRecord,
         json="robots_answers",
+        is_detailed=True,
         join=joined_answers,
     )
     has_robots = field(False, fold=Fold.ANY)  # noqa: FBT003 -- its value
@@ -164,6 +185,7 @@ class SiteRecord(Tally):
         fold=Fold.SAMPLE,
         kind=PauseRecord,
         json="pause_list",
+        is_detailed=True,
         join=joined_pauses,
     )
     rules: Sequence[RuleRecord] = field(
@@ -175,6 +197,7 @@ class SiteRecord(Tally):
         kind=SitemapsRecord,
         json="sitemaps",
         column=Column("SITEMAPS", 80, path="cited"),
+        is_detailed=True,
     )
     tags: TagsRecord | None = field(
         None,
@@ -182,11 +205,14 @@ class SiteRecord(Tally):
         kind=TagsRecord,
         json="tags",
         column=Column("ROBOT TAGS", 110, path="pages"),
+        is_detailed=True,
     )
     usage: UsageRecord | None = field(
-        None, fold=Fold.PART, kind=UsageRecord, json="usage"
+        None, fold=Fold.PART, kind=UsageRecord, json="usage", is_detailed=True
     )
-    timeline: Timeline | None = field(None, json="timeline", is_left=False)
+    timeline: Timeline | None = field(
+        None, json="timeline", is_detailed=True, is_left=False
+    )
     """None: requests are not recorded."""
     first_seen = field(0, "answers", Fold.SUM, is_left=False)
     first_errors = field(0, "answers", Fold.SUM, is_left=False)
@@ -215,6 +241,7 @@ class SiteRecord(Tally):
         after="failures",
         column=Column("REFUSED", 50),
         page=[Column("Refused", 40)],
+        tile=Tile("Refused", 50, "warning"),
     )
     def refused(self) -> int:
         """The number of answers and failures that call for a pause."""
@@ -288,11 +315,9 @@ class SiteRecord(Tally):
     @computed("s", json="paused_for", after="resumed", page=[Column("Paused, s", 70)])
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, open ones included."""
-        return self.in_pauses + sum(
-            one.seconds(now)
-            for one in self.pauses
-            if one.ended is None and is_pause(one.kind)
-        )
+        lasting = [one for one in self.pauses if one.ended is None]
+        seconds = [one.seconds(now) for one in lasting if is_pause(one.kind)]
+        return self.in_pauses + sum(seconds)
 
     # What is put together for the report.
 
@@ -300,7 +325,9 @@ class SiteRecord(Tally):
     def end(self) -> str | None:
         """Return its state if it is not well; None: well, or several sites."""
         state = self.state()
-        return state if self.site and state != "well" else None
+        if self.site and state != "well":
+            return state
+        return None
 
     @computed(column=Column("OTHER", 45))
     def errors_text(self) -> str | None:
@@ -309,7 +336,8 @@ class SiteRecord(Tally):
         if not errors:
             return None
         (status, count), *others = errors.items()
-        return f"{count:,} of {status}" + (" …" if others else "")
+        commonest = f"{count:,} of {status}"
+        return f"{commonest} …" if others else commonest
 
     @computed(column=Column("PAUSED FOR", 70))
     def paused_text(self, now: float) -> str | None:
@@ -347,6 +375,7 @@ class SiteRecord(Tally):
             Column("5xx of answers", 110, path="errors", name="errors", where="all"),
             Column("First byte, s", 120, path="time", name="time"),
         ],
+        is_detailed=True,
     )
     def answers(self) -> dict[str, float | None]:
         """Return how fast it answered, and how many answers were errors."""
@@ -362,7 +391,7 @@ class SiteRecord(Tally):
         }
 
     @property
-    @computed(json="rules", after="pause_list")
+    @computed(json="rules", after="pause_list", is_detailed=True)
     def most_used_rules(self) -> list[RuleRecord]:
         """Its rules, those that forbade most first."""
         return sorted(self.rules, key=attrgetter("count"), reverse=True)
@@ -567,7 +596,8 @@ class SiteRecord(Tally):
         is_refused = status in PAUSE_STATUSES
         if at_once and (first_byte is not None or is_refused):
             self.by_load = self.by_load or LoadRecord()
-            self.by_load.add(at_once, None if is_refused else first_byte)
+            seconds = None if is_refused else first_byte
+            self.by_load.add(at_once, seconds)
         if self.timeline is not None:
             place = self.timeline.at(now)
             numbers = self.timeline.numbers

@@ -110,7 +110,8 @@ class CrawlSummary(CrawlExtension):
         from mandelbot.cli.output import width_of  # noqa: PLC0415
 
         is_file = bool(self._crawler.settings["LOG_FILE"])
-        return width_of(None if is_file else sys.stderr, os.environ, _WIDEST)
+        stream = None if is_file else sys.stderr
+        return width_of(stream, os.environ, _WIDEST)
 
     def _look(self) -> None:
         waiting: list[SiteSnapshot] = []
@@ -197,10 +198,8 @@ class _Cells:
         self.width = max(map(len, texts))
         """The characters of each cell."""
         is_text = any(isinstance(value, str) for value in values)
-        self.texts = [
-            text.ljust(self.width) if is_text else text.rjust(self.width)
-            for text in texts
-        ]
+        align = str.ljust if is_text else str.rjust
+        self.texts = [align(text, self.width) for text in texts]
         """The heading and the cells."""
 
     @property

@@ -20,7 +20,7 @@ from scrapy_mandelbot.time_text import moment
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.politeness.faults import Section
+    from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -117,7 +117,7 @@ class Survey:
         aside = {
             section.path: section.pause
             for section in site.faults.aside.values()
-            if section.pause is not None and self._is_shut(section)
+            if self._is_shut(section.pause)
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -134,10 +134,10 @@ class Survey:
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
 
-    def _is_shut(self, section: Section) -> bool:
-        if section.due(self._now) > self._now:
-            return True
-        return section.is_over() and self._throttle.keeps_given_up
+    def _is_shut(self, pause: Pause) -> bool:
+        if pause.is_given_up:
+            return self._throttle.keeps_given_up
+        return pause.due(self._now) > self._now
 
     def _has_enough(self, site: Site, under_way: int) -> bool:
         """Return whether a site has as many requests in flight as it bears."""

@@ -20,12 +20,16 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.fields import Fold
 from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.lost_requests import lost_line
+from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.summary import CrawlExtension
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fields import Field
@@ -79,6 +83,8 @@ class WorkerReport(NamedTuple):
     """The sums of all other sites; its `sites` is 0 if there are none."""
     lost: list[dict[str, str]]
     """The first lost requests, as in the file of lost requests."""
+    project: ProjectRecord | None = None
+    """What came of the project's own code; None: an older version did not say."""
 
 
 class SharedReport(CrawlExtension):
@@ -138,6 +144,9 @@ class SharedReport(CrawlExtension):
             "has_ended": has_ended,
             "lost": list(self._lost),
         }
+        account = account_of(self._crawler)
+        if account is not None:
+            data["project"] = vars(account.project)
         yield from filling(data, self._recorder.record, self._crawl.now())
 
 
@@ -175,10 +184,8 @@ def read(body: bytes) -> WorkerReport:
             has_ended=_of(bool, data["has_ended"]),
             sites=[_read_site(one) for one in data["sites"]],
             rest=_read_site(data["rest"]),
-            lost=[
-                {_of(str, name): _of(str, value) for name, value in one.items()}
-                for one in data["lost"]
-            ],
+            lost=[_read_lost(one) for one in data["lost"]],
+            project=_read_project(data.get("project")),
         )
     except (zlib.error, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"no report of a worker: {error!r:.200}") from error
@@ -207,6 +214,10 @@ def _fields(part: Any) -> list[Any]:
     return [getattr(part, field.name) for field in dataclasses.fields(part)]
 
 
+def _read_lost(data: Mapping[str, Any]) -> dict[str, str]:
+    return {_of(str, name): _of(str, value) for name, value in data.items()}
+
+
 def _read_site(data: Mapping[str, Any]) -> SiteRecord:
     """Return the record of a site; what this version does not know is left out."""
     one = SiteRecord(_of(str, data["site"]), _of(_NUMBER, data["since"]))
@@ -215,6 +226,17 @@ def _read_site(data: Mapping[str, Any]) -> SiteRecord:
         if about.is_left and value is not None:
             setattr(one, about.name, _read_value(about, value))
     return one
+
+
+def _read_project(data: Mapping[str, Any] | None) -> ProjectRecord | None:
+    if data is None:
+        return None
+    record = ProjectRecord(items=_of(int, data["items"]))
+    for name in ("callbacks", "failed_items", "unwritten"):
+        errors: Counter[str] = getattr(record, name)
+        for error, count in data[name].items():
+            errors[_of(str, error)] = _of(int, count)
+    return record
 
 
 def _read_value(about: Field, value: Any) -> Any:
@@ -226,7 +248,8 @@ def _read_value(about: Field, value: Any) -> Any:
         return [_read_part(about.kind, values) for values in value]
     if is_dataclass(about.kind):
         return _read_part(about.kind, value)
-    return _of(_NUMBER if about.kind is float else about.kind, value)
+    kind = _NUMBER if about.kind is float else about.kind
+    return _of(kind, value)
 
 
 def _read_part(kind: type[Part], values: list[Any]) -> Part:

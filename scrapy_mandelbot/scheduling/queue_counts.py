@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.scheduling.round_robin import RoundRobin, SubQueue
     from scrapy_mandelbot.scheduling.storage import RequestStorage
 
+_PAUSES = frozenset({Wait.PAUSE, Wait.ROBOTS})
+
 
 class QueueCounts:
     """The requests of a site queue, as Scrapy would count them.
@@ -36,7 +38,7 @@ class QueueCounts:
         length = self.storage.length(queue.name)
         if wait is Wait.NOTHING:
             self.left.put(queue, length)
-        elif queue.site.is_shut(now) or (wait is Wait.PAUSE and queue.section):
+        elif wait in _PAUSES or queue.site.is_shut(now):
             self.paused.put(queue, length)
         elif queue.apart is not None:
             queue.apart.drop(queue)

@@ -25,6 +25,8 @@ _MOST_RESTING = 1_000
 
 PAST_PAUSES = "/ dont_pause"
 """In place of a section's path: these requests wait for no pause."""
+DELAYED = "/ delay"
+"""The same: each of these requests waits for a time of its own."""
 
 
 class QueueParts(NamedTuple):

@@ -25,6 +25,7 @@ from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
 from scrapy_mandelbot.scheduling.round_robin import (
+    DELAYED,
     PAST_PAUSES,
     QueueParts,
     RoundRobin,
@@ -40,7 +41,46 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
+DUE = "mandelbot_due"
+"""Meta key of a request with a delay: when it may be sent, and its delay, in seconds.
+Written as it is scheduled, by the time of day, so that a job that is resumed knows it.
+"""
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
+
+
+def start_delay(request: Request, now: float) -> bool:
+    """Turn the delay that a request asks for into the time when it may be sent.
+
+    As scrapy/scrapy#7873 does: `delay` is consumed, so that no copy of the request is
+    delayed again, such as a retry; `delayed` lists all its delays. What is no number is
+    the project's own. Returns whether the request waits for such a time.
+    """
+    meta = request.meta
+    delay: Any = meta.get("delay")
+    if type(delay) in {int, float} and 0 < delay < inf:
+        del meta["delay"]
+        meta[DUE] = [now + delay, delay]
+        meta["delayed"] = [*meta.get("delayed", ()), delay]
+    return DUE in meta
+
+
+def end_delay(request: Request, now: float) -> float:
+    """End the delay of a request, if it is over; return when it is, or 0.
+
+    No later than after its delay: the clock that it was counted from may be ahead.
+    """
+    meta = request.meta
+    if DUE not in meta:
+        return 0.0
+    at: float
+    delay: float
+    at, delay = meta[DUE]
+    if at <= now:
+        del meta[DUE]
+        return 0.0
+    at = min(at, now + delay)
+    meta[DUE] = [at, delay]
+    return at
 
 
 class _Delayed:
@@ -191,7 +231,10 @@ class SiteQueue:
         slot = self._name_slot(request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
-        is_special = "dont_pause" in request.meta or "dont_obey_budget" in request.meta
+        meta = request.meta
+        is_special = "dont_pause" in meta or "dont_obey_budget" in meta
+        if "delay" in meta or DUE in meta:
+            is_special |= start_delay(request, self._crawl.now())
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -238,6 +281,11 @@ class SiteQueue:
                 if self._storage.is_tired:
                     return None
                 continue
+            if queue.section:
+                due = end_delay(request, self._crawl.now())
+                if due:
+                    self._delay(_Delayed(queue, request), due)
+                    continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
@@ -280,12 +328,12 @@ class SiteQueue:
 
     def count_ready(self) -> int:
         """Return how many requests wait for one in flight if :meth:`pop` has none."""
-        return sum(
-            self._storage.length(queue.name)
-            for slot in self._in_flight.slots()
-            for queue in self._round_robin.of_slot(slot)
-            if not self._throttle.holds_back(queue.site, queue.section)
-        )
+        ready = 0
+        for slot in self._in_flight.slots():
+            for queue in self._round_robin.of_slot(slot):
+                if not self._throttle.holds_back(queue.site, queue.section):
+                    ready += self._storage.length(queue.name)
+        return ready
 
     def holds_back(self, request: Request) -> bool:
         """Return whether a request would have to wait for a time of its site."""
@@ -295,7 +343,8 @@ class SiteQueue:
         if request.meta.get("dont_pause"):
             return False
         section = site.faults.of(request)
-        return self._throttle.holds_back(site, section.path if section else "")
+        path = "" if section is None else section.path
+        return self._throttle.holds_back(site, path)
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
@@ -406,7 +455,7 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+        if not self._crawl.fetches_rules or request.meta.get("dont_obey_robotstxt"):
             return False
         if not site.name.startswith("http"):
             return False
@@ -439,6 +488,8 @@ class SiteQueue:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
+        if DUE in request.meta and not path:
+            path = DELAYED
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
         if request.meta.get("dont_obey_budget"):
@@ -642,7 +693,7 @@ class SiteQueue:
         if queue.section != PAST_PAUSES or queue.site.is_plain:
             return False
         name = queue.site.name
-        if not self._crawl.config.obey or not name.startswith("http"):
+        if not self._crawl.fetches_rules or not name.startswith("http"):
             return True
         return self._crawl.known_rules(name) is not None
 

@@ -205,9 +205,10 @@ class ParkedRequests(RequestStorage):
 
     def put_down(self) -> list[Request]:
         """Return the remaining requests: the next run does not find them here."""
-        return [
-            request for heap in self._heaps.values() for _, _, request in sorted(heap)
-        ]
+        remaining = []
+        for heap in self._heaps.values():
+            remaining += [request for _, _, request in sorted(heap)]
+        return remaining
 
     def close(self) -> dict[str, list[int]]:
         """Forget all."""

@@ -67,7 +67,10 @@ def mistakes_in(project: Project) -> list[Mistake]:
         _no_identity,
         _no_job_to_close_for,
     )
-    return [mistake for check in checks for mistake in check(project)]
+    mistakes: list[Mistake] = []
+    for check in checks:
+        mistakes += check(project)
+    return mistakes
 
 
 def _unknown_names(project: Project) -> Iterator[Mistake]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,9 +82,6 @@ class Config:
     """
     robots_max_bytes: int = _setting(
         'MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000
-    )
-    robots_max_redirects: int = _setting(
-        'MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10
     )
     private_hosts: bool = _setting(
         'MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False
@@ -426,19 +423,14 @@ def similar_setting(rest: str) -> str:
         return _SYNONYMS[rest]
     from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
-    names = {
-        group.removeprefix(_PREFIX): group
-        for group in setting_defaults()
-        if group.startswith(_PREFIX)
-    }
+    ours = [name for name in setting_defaults() if name.startswith(_PREFIX)]
+    names = {name.removeprefix(_PREFIX): name for name in ours}
     near = get_close_matches(rest, names, n=1)
-    keys = {
-        f"{group.removeprefix(_PREFIX).removesuffix('_OPTIONS')}_{key.upper()}": (
-            f'{group}["{key}"]'
-        )
-        for group, options in OPTIONS.items()
-        for key in options
-    }
+    keys = {}
+    for group, options in OPTIONS.items():
+        start = group.removeprefix(_PREFIX).removesuffix("_OPTIONS")
+        for key in options:
+            keys[f"{start}_{key.upper()}"] = f'{group}["{key}"]'
     if rest in keys:
         return keys[rest]
     return names[near[0]] if near else ""
@@ -508,6 +500,11 @@ def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
         source = sources.get(priority, f"priority {priority}")
         found.append(SettingInForce(setting.name, value, source))
     return found
+
+
+def setting_names(attributes: Iterable[str]) -> dict[str, str]:
+    """Return the names that users write for attributes of `Config`."""
+    return {attribute: _SETTINGS[attribute].name for attribute in attributes}
 
 
 def setting_defaults() -> dict[str, object]:

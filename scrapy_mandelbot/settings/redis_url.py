@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from mandelbot.files import open_regular
 from mandelbot.formatting import without_credentials
 from redis import ConnectionPool, RedisError
 from redis.connection import parse_url
@@ -55,7 +55,7 @@ def _check_options(url: str, options: dict[str, Any]) -> None:
     for name in _FILES:
         if name in options:
             try:
-                Path(options[name]).open("rb").close()
+                open_regular(options[name]).close()
             except OSError as error:
                 raise ValueError(f"{name}: {error}") from None
     pool: Any = ConnectionPool.from_url(url, **tls_options(url))

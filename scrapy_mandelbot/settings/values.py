@@ -256,7 +256,8 @@ def _place(key: Any) -> str:
     is_site = "://" in place
     if front and scheme:
         raise ValueError
-    url = urlsplit(safe_url_string(place if is_site else f"http://{place}"))
+    written = place if is_site else f"http://{place}"
+    url = urlsplit(safe_url_string(written))
     if url.port and not is_site:
         raise ValueError
     rest = url.path.strip("/") + url.query + url.fragment
@@ -397,7 +398,8 @@ def moment(value: Any) -> float | str | None:
         return str(value) if value else None
     from mandelbot.dates import read_date  # noqa: PLC0415 -- few set it
 
-    moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    moment = read_date(text)
     if moment is None:
         raise ValueError
     return moment.timestamp()
@@ -630,7 +632,9 @@ _LIMITS: dict[str, Callable[[str, object], Any]] = {
 
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict or its JSON; the values are not checked here."""
-    read = _as_mapping({} if value is None else value)
+    if value is None:
+        value = {}
+    read = _as_mapping(value)
     unknown = [_unknown_key(key, keys) for key in read or () if key not in keys]
     if read is None or unknown:
         takes = f"a dict with any of {_keys_text(keys)}"
@@ -689,8 +693,8 @@ _EXPECTED: dict[str, Callable[[str, object], Any]] = {
 
 def expectations(name: str, value: object) -> dict[str, Any]:
     """Return what a project expects of a crawl, by the name of each key."""
-    return {
-        key: _EXPECTED[key](f"{name}[{key!r}]", one)
-        for key, one in options(name, value, _EXPECTED).items()
-        if one is not None
-    }
+    expected = {}
+    for key, one in options(name, value, _EXPECTED).items():
+        if one is not None:
+            expected[key] = _EXPECTED[key](f"{name}[{key!r}]", one)
+    return expected

@@ -11,6 +11,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mandelbot.files import open_regular
 from mandelbot.origins import host_of, robots_url, site_of
 from scrapy import Request
 
@@ -62,14 +63,15 @@ class CitedSitemap:
         `once`: the dupe filter applies, as other workers may request the sitemap as
         well.
         """
-        unpacks = spider.settings.getbool("COMPRESSION_ENABLED")
+        headers = {}
+        if spider.settings.getbool("COMPRESSION_ENABLED"):
+            headers["Accept-Encoding"] = "gzip"  # it is read in steps
         return Request(
             self.url,
             callback=getattr(spider, _READ),
             errback=getattr(spider, _MISSED),
             dont_filter=not once,
-            # it is read in steps
-            headers={"Accept-Encoding": "gzip"} if unpacks else {},
+            headers=headers,
             # Robot tags of a sitemap concern the file itself, not the pages that it
             # lists.
             meta={
@@ -109,7 +111,7 @@ class EntryFile:
         Each comes with the value of :attr:`offset` once it is taken.
         """
         entries: list[tuple[dict[str, Any], int]] = []
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             file.seek(self.offset)
             end = self.offset
             last = self.offset + _AT_A_TIME
@@ -118,8 +120,9 @@ class EntryFile:
                 if not line.endswith(b"\n"):  # the last one is being written
                     break
                 end += len(line)
-                with suppress(ValueError):  # a power cut may leave anything
-                    entries.append((json.loads(line), end))
+                entry = _read_entry(line)
+                if entry is not None:
+                    entries.append((entry, end))
         return entries
 
     @property
@@ -139,12 +142,20 @@ class EntryFile:
         return cls(**{**state, "cited": cited, "path": path})
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        with self.path.open("rb") as file:
-            for line in file:
-                yield json.loads(line)
+        with open_regular(self.path) as file:
+            yield from filter(None, map(_read_entry, file))
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+def _read_entry(line: bytes) -> dict[str, Any] | None:
+    """Return an entry as it was written; None: a power cut may leave anything."""
+    with suppress(ValueError, RecursionError):
+        entry = json.loads(line)
+        if isinstance(entry, dict) and isinstance(entry.get("loc"), str):
+            return entry
+    return None
 
 
 # meta key of a request for the robots.txt of a site in doubt

@@ -322,7 +322,8 @@ class SitemapFollower:
                     progress.arrived(cited)
                 if some and file is not None:
                     count += len(some)
-                    file.write(some if file.is_index else self._own(cited, some))
+                    own = some if file.is_index else self._own(cited, some)
+                    file.write(own)
                     self._advance(cited.site)
                 yield
         finally:

@@ -14,13 +14,14 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.files import replace_file
+from mandelbot.files import open_regular, replace_file
 from mandelbot.formatting import shown
 
 from scrapy_mandelbot import events
@@ -46,6 +47,16 @@ _IN_JOB = "sitemaps/"
 _SITES = f"{_IN_JOB}site/"
 _KNOWN = f"{_IN_JOB}known/"
 _BEGUN = f"{_IN_JOB}begun"
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged state leads to."""
 _EVERY = 1.0  # seconds between commits of offsets
 # seconds between commits of long lists, which grow with each sitemap
 _LISTS_EVERY = 10.0
@@ -103,8 +114,10 @@ class SiteProgress:
     @property
     def next_file(self) -> EntryFile | None:
         """The next file to take entries from: an index comes after what it lists."""
-        pages = (file for file in reversed(self.files) if not file.is_index)
-        return next(pages, self.files[-1] if self.files else None)
+        for file in reversed(self.files):
+            if not file.is_index:
+                return file
+        return self.files[-1] if self.files else None
 
     @property
     def room(self) -> int:
@@ -147,11 +160,12 @@ class SiteProgress:
     @classmethod
     def of_state(cls, state: dict[str, Any], folder: Path) -> SiteProgress:
         cited, hosts, misses = state["cross_host"]
+        requested = None
+        if state["requested"]:
+            requested = CitedSitemap(**state["requested"])
         return cls(
             to_request=deque(CitedSitemap(**one) for one in state["to_request"]),
-            requested=(
-                CitedSitemap(**state["requested"]) if state["requested"] else None
-            ),
+            requested=requested,
             files=[EntryFile.of_state(one, folder) for one in state["files"]],
             cross_host=CrossHostSitemaps(cited, set(hosts), misses),
             unconfirmed=[
@@ -192,7 +206,9 @@ class Progress:
         rows = {} if job is None else job.kept(_IN_JOB)
         # A job converted from JOBDIR has no rows yet: the file stays until it has some.
         is_in_file = not rows
-        lost = self._load(self._rows_of_file() if is_in_file else rows)
+        if is_in_file:
+            rows = self._rows_of_file()
+        lost = self._load(rows)
         if job is None or not is_in_file:
             (self._folder / _STATE).unlink(missing_ok=True)
         # sites that may have changed since the last commit
@@ -335,13 +351,18 @@ class Progress:
     def _rows_of_file(self) -> dict[str, bytes]:
         path = self._folder / _STATE
         try:
-            rows = json.loads(path.read_text(encoding="ascii"))
+            with open_regular(path) as file:
+                rows = json.load(file)
             return {name: row.encode() for name, row in rows.items()}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, AttributeError) as error:
+        except OSError as error:
             self._cannot_read(f"{path}: {error!r}")
-            return {}
+            with suppress(OSError):  # it is not in the way of the next one
+                path.rename(path.with_name(f"{path.name}.damaged"))
+        except _DAMAGE as error:
+            self._cannot_read(f"{path}: {error!r}")
+        return {}
 
     def _load(self, rows: dict[str, bytes]) -> list[CitedSitemap]:
         """Load the stored state; return the sitemaps whose entries are lost."""
@@ -359,7 +380,7 @@ class Progress:
                     )
                     for files in (progress.files, progress.unconfirmed):
                         files[:] = [one for one in files if self._is_there(one, lost)]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except _DAMAGE as error:
             self._cannot_read(repr(error))
             return []
         return lost
@@ -391,17 +412,14 @@ class Progress:
 
     def _clear_folder(self) -> int:
         """Delete files without an owner; return the highest number of the others."""
-        named = {
-            file.path
-            for progress in self._sites.values()
-            for file in (*progress.files, *progress.unconfirmed)
-        }
+        named = set()
+        for progress in self._sites.values():
+            named |= {file.path for file in (*progress.files, *progress.unconfirmed)}
         # by a run that was killed
         for left in set(self._folder.glob("*.jsonl")) - named:
             left.unlink()
-        return max(
-            (int(path.stem) for path in named if path.stem.isdecimal()), default=0
-        )
+        numbers = [path.stem for path in named if path.stem.isdecimal()]
+        return max(map(int, numbers), default=0)
 
 
 def _forget_in_job(job: StoredJob) -> None:

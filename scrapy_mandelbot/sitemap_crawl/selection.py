@@ -91,17 +91,18 @@ class SitemapSelection:
         return SitemapReading(response.url, body, crawl.config, self)
 
     def chosen(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        return iter(entries if self.filter is None else self.filter(entries) or ())
+        if self.filter is None:
+            return iter(entries)
+        return iter(self.filter(entries) or ())
 
     def follows(self, sitemap: str) -> bool:
         return any(pattern.search(sitemap) for pattern in self._follow)
 
     def pages(self, entry: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
         """Return the wanted URLs of an entry with their callbacks."""
-        urls = [
-            entry["loc"],
-            *(entry.get("alternate", ()) if self._takes_alternates else ()),
-        ]
+        urls = [entry["loc"]]
+        if self._takes_alternates:
+            urls += entry.get("alternate", ())
         for url in urls:
             for pattern, callback in self._rules:
                 if pattern.search(url):
@@ -193,11 +194,8 @@ class SitemapReading:
         self.reader.feed(self._body)
         self.reader.close()
         while (entries := self.reader.step()) is not None:
-            yield [
-                entry_data(entry, self.url)
-                for entry in entries
-                if self._take_if_new(entry)
-            ]
+            new = filter(self._take_if_new, entries)
+            yield [entry_data(entry, self.url) for entry in new]
 
     def _take_if_new(self, entry: SitemapEntry) -> bool:
         """Return whether an entry is new enough, and count one that is not."""

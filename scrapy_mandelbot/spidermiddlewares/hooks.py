@@ -34,10 +34,8 @@ HOOKS = {
     name: signal for name, signal in vars(signals).items() if not name.startswith("_")
 }
 """The methods that a spider may define, and the signals that call them."""
-ARGUMENTS = {
-    name: next(one.signal_values for one in EVENTS.values() if one.signal is signal)
-    for name, signal in HOOKS.items()
-}
+_ARGUMENTS_OF = {one.signal: one.signal_values for one in reversed(EVENTS.values())}
+ARGUMENTS = {name: _ARGUMENTS_OF[signal] for name, signal in HOOKS.items()}
 """The names of the arguments of each."""
 LONGEST_END = 60
 """Seconds that the end of a crawl waits for the hook ``crawl_ended``."""

@@ -75,7 +75,9 @@ class PreferenceFiles:
             NOTHING_SAID if rules is None else usage(rules.robots, request.url, agent)
         )
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
-        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
+        of_tdm = NOTHING_SAID
+        if tdm and tdm.file.rules:
+            of_tdm = tdm.file.usage(request.url)
         self.contexts[request] = PageContext(site, agent, file, of_tdm)
         return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
 

@@ -129,11 +129,8 @@ class RobotTagsMiddleware:
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
         if not _ANY_HEADER.isdisjoint(response.headers):
-            headers = [
-                (name, one)
-                for name in _HEADERS
-                for one in response.headers.getlist(name)
-            ]
+            for name in _HEADERS:
+                headers += [(name, one) for one in response.headers.getlist(name)]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
@@ -201,9 +198,10 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
             return True
+        what = output if isinstance(output, Request) else "item"
         self._crawl.events.emit(
             _dropped(output, tag),
-            what=output if isinstance(output, Request) else "item",
+            what=what,
             response=response,
             output=output,
             tag=tag,

@@ -91,7 +91,9 @@ class TdmFiles:
         if status == _NOT_MODIFIED and copy is not None:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         else:
-            copy = fetched.copy(now, body if status in _SUCCESS else b"", status or 404)
+            if status not in _SUCCESS:
+                body = b""
+            copy = fetched.copy(now, body, status or 404)
         self._crawl.store.put_copy(key, copy)
         return self._remember(site, copy.body, now + config.fresh_for)
 
@@ -116,7 +118,9 @@ def _is_for_all(_found: SiteTdm) -> bool:
 def _reason(fetched: FetchedFile) -> str:
     answer = fetched.answer
     if answer.status is not None:
-        return f"{answer.status}" + (", truncated" if answer.broken_off else "")
+        if answer.broken_off:
+            return f"{answer.status}, truncated"
+        return str(answer.status)
     if answer.failure in _NONE:
         return "redirects to no valid URL: there is none"
     return answer.detail

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mandelbot.answers.outcome import is_fresh
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 
 class CachedRobots(NamedTuple):
@@ -35,15 +38,6 @@ class CachedRobots(NamedTuple):
         return {name: value for name, value in headers.items() if value}
 
 
-class StoredPause(NamedTuple):
-    """Until when a site is paused, and why: for the next run."""
-
-    until: float
-    """Seconds since the epoch."""
-    reason: str
-    failed_probes: int = 0
-
-
 class Store(Protocol):
     """A place for the state of sites.
 
@@ -66,13 +60,13 @@ class Store(Protocol):
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
-    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, LeftPause]:
         """Return the pauses that end after a moment, in seconds since the epoch."""
 
-    def put_pause(self, site: str, pause: StoredPause | None) -> None:
+    def put_pause(self, site: str, pause: LeftPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
-    def changed_pauses(self) -> dict[str, StoredPause | None]:
+    def changed_pauses(self) -> dict[str, LeftPause | None]:
         """Return the pauses that were put since the last call; None: it is over.
 
         Those of this crawl may be among them.

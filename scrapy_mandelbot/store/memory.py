@@ -12,7 +12,7 @@ from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.rows import pack, unpack
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import StoredPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 Value = TypeVar("Value")
 
@@ -82,7 +82,7 @@ class MemoryStore:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.packed: Recent[CachedRobots] = Recent(limit)
-        self._pauses: dict[str, StoredPause] = {}
+        self._pauses: dict[str, LeftPause] = {}
         self._turns: Recent[float] = Recent(_TURNS)
         self._runs: dict[str, float] = {}
 
@@ -106,12 +106,12 @@ class MemoryStore:
     def drop_copy(self, site: str) -> None:
         self.packed.discard(site)
 
-    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, LeftPause]:
         return {
             site: pause for site, pause in self._pauses.items() if pause.until > after
         }
 
-    def put_pause(self, site: str, pause: StoredPause | None) -> None:
+    def put_pause(self, site: str, pause: LeftPause | None) -> None:
         if pause is None:
             self._pauses.pop(site, None)
         else:
@@ -120,7 +120,7 @@ class MemoryStore:
     def get_turns(self, after: float) -> dict[str, float]:
         return {site: due for site, due in self._turns.items() if due > after}
 
-    def changed_pauses(self) -> dict[str, StoredPause | None]:
+    def changed_pauses(self) -> dict[str, LeftPause | None]:
         return {}
 
     def put_turn(self, site: str, due: float) -> bool:

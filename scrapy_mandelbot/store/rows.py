@@ -1,4 +1,4 @@
-"""Reads the rows of a store's file.
+"""The form of what is known of a site, as a row of values: in a store's file, in a job.
 
 SQLite accepts values of any type in any column, so a row that another program or a
 broken disk has written may hold anything; such a row is skipped.
@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from mandelbot.formatting import counted
 
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite_file import as_text
 
 _PLAIN = b"\x00"
@@ -99,24 +100,37 @@ def as_row(packed: CachedRobots) -> Row:
     return (*others, as_text(url), *validators)
 
 
-def as_pause(row: Sequence[Any]) -> tuple[str, StoredPause | None]:
+def as_pause(row: Sequence[Any]) -> LeftPause:
+    """Return the pause of a row: its end, reason, failed probes, and its section.
+
+    A fifth value, true, says that the section refuses robots.
+    """
+    until, reason, failed_probes, *of_section = row
+    pause = LeftPause(as_moment(until), _text(reason), int(failed_probes))
+    if not of_section:
+        return pause
+    section, *refuses_robots = of_section
+    return pause._replace(
+        section=_text(section), refuses_robots=refuses_robots == [True]
+    )
+
+
+def as_site_pause(row: Sequence[Any]) -> tuple[str, LeftPause | None]:
     """Return a site and its pause; None: it is over."""
-    site, until, reason, failed_probes = row
-    if not until:
-        return _text(site), None
-    pause = StoredPause(as_moment(until), _text(reason), int(failed_probes))
-    return _text(site), pause
+    site, *pause = row
+    is_over = not pause[0]
+    return _text(site), None if is_over else as_pause(pause)
 
 
 def as_changed_pause(
     row: Row, *, now: float, one_clock: float
-) -> tuple[str, StoredPause | None]:
+) -> tuple[str, LeftPause | None]:
     """Return a site and the pause that another process has just written.
 
     It is as long as there: what a clock has dated that is ahead is moved back.
     """
     *values, written_at = row
-    site, pause = as_pause(values)
+    site, pause = as_site_pause(values)
     ahead = as_moment(written_at) - now
     if pause is None or ahead <= one_clock:
         return site, pause

@@ -32,7 +32,8 @@ from scrapy_mandelbot.store.sqlite_file import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
+    from scrapy_mandelbot.store.contract import CachedRobots
 
 T = TypeVar("T")
 
@@ -140,7 +141,7 @@ class SqliteStore(Store):
         now: Callable[[], float] = time.time,
     ) -> None:
         self._path = Path(path)
-        self._later = later
+        self._call_later = later
         self._forget_before = forget_before
         self._now = now
         self._token = os.urandom(8).hex()  # who this crawl is, to the others
@@ -149,7 +150,7 @@ class SqliteStore(Store):
         self._unsaved: Recent[tuple[Any, tuple[Any, ...]]] = Recent(LIMIT)
         self._last_change = 0
         self._version: int | None = None  # SQLite's count of others' writes
-        self._retry: Timer | None = None
+        self._retry_timer: Timer | None = None
         # Moments, in seconds since the epoch.
         self._not_written_before = -inf
         self._not_read_before = -inf
@@ -194,7 +195,7 @@ class SqliteStore(Store):
     def drop_copy(self, site: str) -> None:
         self._put("copy", site, None, ())
 
-    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, LeftPause]:
         self._mend_clock()
         rows = self._rows("SELECT IFNULL(MAX(number), 0) FROM pauses")
         self._last_change = rows[0][0] if rows else 0
@@ -206,7 +207,7 @@ class SqliteStore(Store):
             if pause is not None and pause.until > after
         }
 
-    def changed_pauses(self) -> dict[str, StoredPause | None]:
+    def changed_pauses(self) -> dict[str, LeftPause | None]:
         if self.database is None:  # no file is opened for this
             return {}
         versions = self._rows("PRAGMA data_version")
@@ -227,7 +228,7 @@ class SqliteStore(Store):
         read = partial(stored.as_changed_pause, now=self._now(), one_clock=_ONE_CLOCK)
         return dict(stored.read_rows(rows, read, self._path))
 
-    def put_pause(self, site: str, pause: StoredPause | None) -> None:
+    def put_pause(self, site: str, pause: LeftPause | None) -> None:
         row: tuple[Any, ...] = 0.0, "", 0
         if pause is not None:
             row = pause.until, as_text(pause.reason), pause.failed_probes
@@ -275,7 +276,9 @@ class SqliteStore(Store):
             if row is not None:
                 due, taken_by, wanted_by = row
                 is_wanted = wanted_by not in {None, self._token}
-                left = stored.seconds_until(due, now, gives_way if is_wanted else 0.0)
+                if not is_wanted:
+                    gives_way = 0.0
+                left = stored.seconds_until(due, now, gives_way)
                 if not is_wanted and taken_by == self._token:
                     left = 0.0
                 if 0.0 < left <= longest_wait:
@@ -324,9 +327,9 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         self._is_closed = True
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
         if self._unsaved:
             self.save()
         self._is_usable = False
@@ -371,9 +374,9 @@ class SqliteStore(Store):
             return
         self._forget_before = 0.0
         self._unsaved.clear()
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+            self._retry_timer = None
 
     def _forget(self, database: sqlite3.Connection, now: float) -> None:
         """Delete what is of no use, once a run."""
@@ -386,14 +389,14 @@ class SqliteStore(Store):
         database.execute(over, (now - _KEPT_FOR,))
 
     def _write_later(self) -> None:
-        if self._later is None or self._is_closed or not self._is_usable:
+        if self._call_later is None or self._is_closed or not self._is_usable:
             return
-        if self._retry is not None:
-            self._retry.cancel()
-        self._retry = self._later(_TRY_AGAIN_AFTER, self._write_again)
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        self._retry_timer = self._call_later(_TRY_AGAIN_AFTER, self._write_again)
 
     def _write_again(self) -> None:
-        self._retry = None
+        self._retry_timer = None
         self.save()
 
     # Reading.
@@ -407,11 +410,9 @@ class SqliteStore(Store):
         with suppress(sqlite3.Error):  # a file that is only read keeps its pauses
             self.database.execute(_MEND_CLOCK, {"now": now, "one_clock": _ONE_CLOCK})
 
-    def _read_pauses(
-        self, query: str, *values: object
-    ) -> dict[str, StoredPause | None]:
+    def _read_pauses(self, query: str, *values: object) -> dict[str, LeftPause | None]:
         rows = self._rows(query, *values)
-        return dict(stored.read_rows(rows, stored.as_pause, self._path))
+        return dict(stored.read_rows(rows, stored.as_site_pause, self._path))
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(
@@ -454,9 +455,10 @@ class SqliteStore(Store):
         if self._is_complained_of:
             return
         self._is_complained_of = True
+        end = " until their file can be used again" if is_passing else ""
         logger.warning(
             "What is known of sites is kept in the memory of this run only%s: %s: %s",
-            " until their file can be used again" if is_passing else "",
+            end,
             self._path,
             error,
         )

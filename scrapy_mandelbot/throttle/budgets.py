@@ -117,12 +117,9 @@ class Budgets:
         budget = flight.site.budget
         if budget is None or not self._counts(flight.request):
             return
-        is_cached = "cached" in response.flags
-        budget.answered(
-            flight,
-            is_page=response.status in _SUCCESSES,
-            size=0 if is_cached else len(response.body),
-        )
+        is_page = response.status in _SUCCESSES
+        size = 0 if "cached" in response.flags else len(response.body)
+        budget.answered(flight, is_page=is_page, size=size)
         self._changed.add(flight.site.name)
         if budget.is_reached:
             self._reach(flight.site, budget)
@@ -201,12 +198,13 @@ class Budgets:
         if budget.was_reached:
             return
         budget.was_reached = True
+        fate = "kept in the job" if self._keeps else "they are dropped"
         self._emit(
             events.BUDGET_REACHED,
             site=site.name,
             spent=budget.spent(self._now()).as_text(),
             waiting=self._waiting(site),
-            fate="kept in the job" if self._keeps else "they are dropped",
+            fate=fate,
         )
         site.recheck()
         self._update(site)

@@ -48,10 +48,16 @@ ASKS_AGAIN = "_mandelbot_asks_again"
 
 
 def is_of_the_package(request: Request) -> bool:
-    """Return whether the package sends the request for itself, as for a robots.txt."""
+    """Return whether the package sends the request for itself, as for a robots.txt.
+
+    So does Scrapy's own middleware for it, where it takes the place of this package's.
+    """
     if request.callback is not NO_CALLBACK:
         return False
-    return bool(request.meta.get("dont_pause")) or ASKS_AGAIN in request.meta
+    meta = request.meta
+    if meta.get("dont_pause") or ASKS_AGAIN in meta:
+        return True
+    return bool(meta.get("dont_obey_robotstxt")) and request.url.endswith("/robots.txt")
 
 
 class SitePausedError(IgnoreRequest):

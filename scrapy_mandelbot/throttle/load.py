@@ -8,7 +8,9 @@ a list of any length. So requests in the queues count, too, by one rule:
 
 - those that may go, or wait for their turn, each take a place;
 - those of paused sites take places from the thousandth on: a crawl gets by them to
-  other sites, and a pause does not read an endless list;
+  other sites, and a pause does not read an endless list. Where they alone hold a crawl
+  back, twice as many are read every five seconds, up to ``MOST_PAUSED``: a list that is
+  sorted by site may have more of one;
 - those that are left to the next run take none.
 
 ``needs_backout()`` is false while a request may be handed out: the engine asks it, too.
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 PAUSED = 1_000
-"""Requests of paused sites that take no place."""
+"""Requests of paused sites that take no place, at first."""
+MOST_PAUSED = 32_000
+"""The same, at last. In memory they take some 50 MB."""
 _LOOKS_AGAIN = 5.0  # seconds, as the engine's heartbeat
 
 
@@ -49,7 +53,8 @@ class Load:
         self._in_flight = throttle.in_flight
         self.counts: list[engine.WaitingInQueue] = []
         """What waits in each queue."""
-        self.paused_for_free: float = inf if leaves_paused else PAUSED
+        self._least_for_free: float = inf if leaves_paused else PAUSED
+        self.paused_for_free = self._least_for_free
         """Requests of paused sites that take no place. A run that leaves such sites to
         the next one ends when it has read ``start()``.
         """
@@ -81,7 +86,25 @@ class Load:
         for queue in self._in_flight.queues:
             if queue.settle():
                 may_go = True
-        if may_go:
+        if may_go or self._reads_on():
             engine.wake(self._crawler)
         elif self._is_enough() and not self._in_flight.flights:
             self._only_waits()
+
+    def _reads_on(self) -> bool:
+        """Take places for fewer paused requests, if they alone take the last ones.
+
+        Returns whether more are read.
+        """
+        paused = sum(one.paused.total for one in self.counts)
+        if paused <= self._least_for_free:
+            self.paused_for_free = self._least_for_free
+            return False
+        if paused < self.paused_for_free or not self._is_enough():
+            return False
+        before = self.paused_for_free
+        self.paused_for_free = min(2 * before, MOST_PAUSED)
+        if self._is_enough():  # others wait, too
+            self.paused_for_free = before
+            return False
+        return True

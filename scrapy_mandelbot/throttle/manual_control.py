@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from twisted.python.failure import Failure
 
 from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN, Wait
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -49,15 +50,13 @@ class ManualControl:
         now = self._now()
         shut = 0
         given_up = 0
-        queues = self._throttle.in_flight.queues
-        delayed = Counter(
-            site for one in queues for site, at in one.delayed() if at > now
-        )
+        delayed = Counter(site for site, at in self._delayed() if at > now)
         for site, section, count in self._throttle.in_flight.sub_queues():
-            if site.takes_no_more(section):
+            wait = site.decide(now, section=section).wait
+            if wait in OUTLASTS_RUN:
                 shut += count
                 given_up += count
-            elif site.is_shut(now) or site.faults.due(section, now) > now:
+            elif wait is Wait.PAUSE or site.is_shut(now):
                 shut += count
             else:
                 pages = min(count, delayed[site])
@@ -77,17 +76,26 @@ class ManualControl:
 
     def waiting(self) -> set[Site]:
         """Return the sites of queued requests that may be sent in this run."""
-        parts = self._throttle.in_flight.sub_queues()
-        return {site for site, section, _ in parts if not site.takes_no_more(section)}
+        return {site for site, _ in self._waiting_parts(self._now())}
+
+    def _delayed(self) -> Iterator[tuple[Site, float]]:
+        """Yield site and time of each queued request that waits for its own time."""
+        for queue in self._throttle.in_flight.queues:
+            yield from queue.delayed()
+
+    def _waiting_parts(self, now: float) -> Iterator[tuple[Site, str]]:
+        """Yield the sites and sections of queued requests for which the run goes on."""
+        for site, section, _ in self._throttle.in_flight.sub_queues():
+            if site.decide(now, section=section).wait not in OUTLASTS_RUN:
+                yield site, section
 
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
-        queues = self._throttle.in_flight.queues
-        times = [at for one in queues for _, at in one.delayed()]
-        for site, section, _ in self._throttle.in_flight.sub_queues():
-            if not site.takes_no_more(section):
-                times.append(max(site.due(now), site.faults.due(section, now)))
+        times = [at for _, at in self._delayed()]
+        times.extend(
+            site.due(now, section) for site, section in self._waiting_parts(now)
+        )
         return max(0.0, min(times, default=inf) - now)
 
     def closed_sites(self) -> dict[str, str]:
@@ -178,7 +186,7 @@ class IdlePolicy:
         self._waits_since: float | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
-        connect(self._continue, signal=signals.site_resumed)
+        connect(self._stop_waiting, signal=signals.site_resumed)
         connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
@@ -211,14 +219,14 @@ class IdlePolicy:
             return
         held = engine.scheduler_length(self._crawler)
         if not held:
-            self._continue()
+            self._stop_waiting()
             return
         shut, given_up = self._manual_control.count_shut()
         left_over = engine.scheduler_left_over(self._crawler)
         shut += left_over
         given_up += left_over
         if not self._only_waits(held, shut):
-            self._continue()
+            self._stop_waiting()
             return
         if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
@@ -264,8 +272,8 @@ class IdlePolicy:
         )
         return BUDGET_REACHED if are_budgets else SITES_PAUSED
 
-    def _continue(self) -> None:
-        """Note that the crawl does more than wait."""
+    def _stop_waiting(self) -> None:
+        """Note that the crawl has more to do than to wait for paused sites."""
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._now() - self._waits_since))
         self._waits_since = None
@@ -273,7 +281,7 @@ class IdlePolicy:
         self._throttle.timers.drop(self)
 
     def _spider_closed(self, reason: str) -> None:
-        self._continue()
+        self._stop_waiting()
         # whoever closed it: a worker does so itself
         if reason == SITES_PAUSED and self._fails:
             engine.fail(self._crawler, "", lambda: None)

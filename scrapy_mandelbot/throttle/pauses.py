@@ -13,8 +13,7 @@ from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, IN_DOUBT
 from scrapy_mandelbot.time_text import clock_time, duration
 
@@ -58,7 +57,7 @@ class Pauses:
         sites: Sites,
         in_flight: InFlight,
         network: Network,
-        put_pause: Callable[[str, StoredPause | None], None],
+        put_pause: Callable[[str, LeftPause | None], None],
         now: Callable[[], float],
         update: Callable[[Site], None],
         keeps_given_up: bool,
@@ -134,7 +133,7 @@ class Pauses:
             values["paused_for"] = max(0.0, self._now() - pause.since)
         values |= more
         if event in _STORED:
-            kept = StoredPause(values["until"], values["reason"], values["tries"])
+            kept = LeftPause(values["until"], values["reason"], values["tries"])
             self._put_pause(site.name, kept)
         elif event is events.RESUMED:
             self._put_pause(site.name, None)
@@ -208,12 +207,15 @@ class Pauses:
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
+        lost_at = 0
+        if is_connection:
+            lost_at = self._counted_with(flight, now)
         goes_back, effect = site.failed(
             flight,
             fingerprint,
             refusal,
             is_check=ASKS_AGAIN in flight.request.meta,
-            lost_at=self._counted_with(flight, now) if is_connection else 0,
+            lost_at=lost_at,
         )
         self._sites.note_trouble(site)
         if goes_back:
@@ -226,14 +228,24 @@ class Pauses:
         if site.ceiling.is_in_doubt:
             self.health_check.request(site)
         if effect is PauseEffect.DOUBTED:
-            if self.health_check.request(site) or not _goes_on(
-                site, is_connection=is_connection
-            ):
-                return goes_back
-            effect = site.note_outage(flight, refusal)
+            effect = self._doubted(flight, refusal, is_connection=is_connection)
         if effect is not None:
             self._changed(effect, flight, reason, None)
         return goes_back
+
+    def _doubted(
+        self, flight: Flight[Site], refusal: Refusal, *, is_connection: bool
+    ) -> PauseEffect | None:
+        """Request a page that was well.
+
+        Where none was, and failures continue to come, the site is out.
+        """
+        site = flight.site
+        if self.health_check.request(site):
+            return None
+        if not _goes_on(site, is_connection=is_connection):
+            return None
+        return site.note_outage(flight, refusal)
 
     def _give_tries_back(self, flight: Flight[Site], page: bytes) -> None:
         """Give tries of RetryMiddleware back that were spent while the site was out.
@@ -305,7 +317,7 @@ class Pauses:
             level = None
             if self._keeps_given_up:
                 left = site.pause
-                kept = StoredPause(left.until, left.reason, left.failed_probes)
+                kept = LeftPause(left.until, left.reason, left.failed_probes)
                 self._put_pause(site.name, kept)
         self.emit(event, site, level=level)
 
@@ -401,7 +413,7 @@ class Pauses:
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
-        if section is None or section.pause is None:
+        if section is None:
             return
         pause = section.pause
         is_over = pause.is_given_up or pause.makes_final_attempts
@@ -409,7 +421,7 @@ class Pauses:
         fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif is_over and section.robots:
+        elif is_over and section.refuses_robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Timers
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import Store, StoredPause
+    from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.in_flight import InFlight
     from scrapy_mandelbot.throttle.site_map import Sites
 
@@ -59,9 +60,9 @@ class Peers:
         self._update = update
         self._emit = emit
         self._is_paced = is_paced
-        self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
+        self._known: Recent[LeftPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
-        self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)
+        self._of_peers: Recent[LeftPause] = Recent(_MOST_KNOWN)
         """Of those, the ones that a peer published and has not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
@@ -77,9 +78,8 @@ class Peers:
                 self.put_pause(name, None)
                 continue
             self._known.put(name, kept, 1)
-            left = LeftPause(kept.until, kept.reason, kept.failed_probes)
             self.take_over(
-                name, left, source="stored by a previous run or another crawl"
+                name, kept, source="stored by a previous run or another crawl"
             )
         for name, due in self.store.get_turns(now).items():
             site = self._sites.of(name)
@@ -118,7 +118,7 @@ class Peers:
             self._timers.set(site, site.pause.until)
             self._emit(events.RESTORED, site, source=source)
 
-    def put_pause(self, key: str, pause: StoredPause | None) -> None:
+    def put_pause(self, key: str, pause: LeftPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""
         self._of_peers.discard(key)
         if pause is None:
@@ -149,7 +149,7 @@ class Peers:
         # Not the first to ask for the turn after the next one, either.
         return due + 2 * _gives_way(due - self._now())
 
-    def hear_pause(self, name: str, pause: StoredPause | None) -> None:
+    def hear_pause(self, name: str, pause: LeftPause | None) -> None:
         """Pause a site as a peer did, which sends the first request afterwards.
 
         None: resume it.

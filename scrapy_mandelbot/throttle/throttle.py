@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.budgets import Budgets
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
-_FOR_A_TIME = frozenset({Wait.PAUSE, Wait.TURN})
+_FOR_A_TIME = frozenset({Wait.PAUSE, Wait.RECOVERY, Wait.TURN, Wait.ROBOTS})
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -277,8 +277,9 @@ class Throttle:
         site = flight.site
         if not site.has_refused:
             return site.pause.is_given_up
-        fingerprint = flight.fingerprint or self.in_flight.fingerprint_of(flight)
-        return site.is_given_up_for(flight, fingerprint)
+        if flight.fingerprint is None:
+            self.in_flight.fingerprint_of(flight)
+        return site.has_given_up(flight)
 
     def can_go_back(self, flight: Flight[Site]) -> bool:
         """Return whether the request is from the queue, which keeps it."""

@@ -8,6 +8,7 @@ import table
 from cell import measure
 from cells import CELLS
 from loop_time import TIME
+from resolver import the_resolver  # noqa: F401 - a fixture
 
 ROWS = pytest.StashKey[dict[str, list[str]]]()
 STOCK = pytest.StashKey[dict[str, dict]]()
@@ -47,6 +48,11 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"{one}: {verdicts.count(one)}")
     if len(rows) == len(CELLS):
         table.write(rows)
+
+
+@pytest.fixture(autouse=True)
+def no_name_is_looked_up(resolver):
+    """The network of a cell says what the resolver would."""
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
+from socket import EAI_AGAIN, EAI_NONAME, gaierror
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -20,6 +21,9 @@ from loop_time import TIME
 from scrapy import signals
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
+from twisted.internet.error import ConnectionLost
+from twisted.python.failure import Failure
+from twisted.web._newclient import ResponseNeverReceived
 
 try:
     from scrapy.exceptions import (
@@ -52,6 +56,9 @@ class Fault(Enum):
 
     REFUSED = "connection refused"
     NO_NAME = "the name does not resolve"
+    """Now: the resolver cannot be asked."""
+    NO_HOST = "no host has the name"
+    """The resolver says so."""
     HANG = "no answer"
     LOST = "the connection is lost"
     BROKEN = "an error of the project's own handler"
@@ -171,7 +178,7 @@ class Handler:
             host=parts.hostname or "",
         )
         site = network.site_of(asked.host)
-        answer = Fault.NO_NAME if site is None else site(asked)
+        answer = Fault.NO_HOST if site is None else site(asked)
         asked.status = answer if isinstance(answer, Fault) else answer.status
         network.asked.append(asked)
         return answer
@@ -183,11 +190,15 @@ class Handler:
         await asyncio.sleep(USUAL)
         if fault is Fault.REFUSED:
             raise DownloadConnectionRefusedError("Connection refused")
-        if fault is Fault.NO_NAME:
-            raise CannotResolveHostError(f"DNS lookup failed: {url}")
+        if fault in {Fault.NO_NAME, Fault.NO_HOST}:
+            number = EAI_AGAIN if fault is Fault.NO_NAME else EAI_NONAME
+            said = gaierror(number, fault.value)
+            raise CannotResolveHostError(f"DNS lookup failed: {url}") from said
         if fault is Fault.BROKEN:
             raise AttributeError("'NoneType' object has no attribute 'connection'")
-        raise DownloadFailedError("Connection lost")
+        # as Twisted's client for HTTP/1.1: Scrapy keeps its error as the cause
+        lost = ResponseNeverReceived([Failure(ConnectionLost())])
+        raise DownloadFailedError("Connection lost") from lost
 
     async def _deliver(
         self, request: Request, answer: Answer, timeout: float

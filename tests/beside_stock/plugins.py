@@ -554,8 +554,24 @@ def broad_with_dead():
     return world
 
 
+WAITS_OF_DEAD = "it is tried again after 1, 3, 9 and 27 s"
+
+
 def dead(fault):
     return World({"shop.example": lambda _asked: fault}, pages(5))
+
+
+def dead_links():
+    """A site, and one page of it with a link to a host that does not exist."""
+    site = with_robots(page)
+
+    def links(asked):
+        if asked.path != "/":
+            return site(asked)
+        hosts = "".join(f'<a href="http://gone{i}.example/">x</a>' for i in range(5))
+        return text(hosts + "".join(f'<a href="/{i}">x</a>' for i in range(20)))
+
+    return World({"shop.example": with_robots(links)}, ["/"], LinksSpider)
 
 
 def dead_at_the_end():
@@ -636,9 +652,14 @@ def crawl_cells():
             "its five pages are the whole crawl",
             partial(dead, fault),
             settings={"DOWNLOAD_TIMEOUT": 10},
-            waits=45,
-            why="it is tried again after 1, 3, 9 and 27 s",
+            waits=0 if fault is Fault.NO_HOST else 45,
+            why="" if fault is Fault.NO_HOST else WAITS_OF_DEAD,
         )
+    yield Cell(
+        "a healthy site with links to hosts that do not exist",
+        "21 pages; five links lead to names that no host has",
+        dead_links,
+    )
     yield Cell(
         "three dead hosts at the end",
         "one site answers, and is done; three hosts never do",

@@ -178,6 +178,82 @@ def login_and_resume(runs=2):
     )
 
 
+class TokenSpider(CellSpider):
+    """Keeps the token of its login in an attribute, as a project's login() would."""
+
+    form = ""
+    token = ""
+
+    async def start(self):
+        yield scrapy.Request(
+            f"{HERE}/token",
+            method="POST",
+            callback=self.logged_in,
+            dont_filter=True,
+            priority=1000,
+        )
+
+    def logged_in(self, response):
+        self.token = response.text
+        for url in self.world.start:
+            yield self.with_token(url)
+
+    def more(self, response):
+        """Each list has two items."""
+        if "/list/" in response.url:
+            where = response.url.partition("?")[0].replace("/list/", "/item/")
+            for item in ("a", "b"):
+                yield self.with_token(f"{where}{item}")
+
+    def with_token(self, url):
+        more = {"dont_filter": False}
+        if self.form == "header":
+            more["headers"] = {"X-Token": self.token}
+        elif self.form == "cookie":
+            more["cookies"] = {"token": self.token}
+        elif self.form == "query":
+            url = f"{url}?token={self.token}"
+        return self.request(url, **more)
+
+
+class PutsToken:
+    """Puts the token of the spider into each request as it is sent."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request):
+        token = getattr(self._crawler.spider, "token", "")
+        if token and not request.url.endswith("/robots.txt"):
+            request.headers["X-Token"] = token
+
+
+def token_and_resume(form):
+    """A login whose token is in no cookie jar."""
+
+    def site(asked):
+        if asked.path == "/token":
+            return text("t1")
+        sent = asked.headers.get("x-token") or asked.path.partition("?token=")[2]
+        if sent == "t1" or asked.sends("token=t1"):
+            return page(asked)
+        return Answer(b"who are you?", 401)
+
+    spider = type("Spider", (TokenSpider,), {"form": form})
+    return World(
+        with_robots(site),
+        pages(20, "/list/{}"),
+        spider,
+        is_page=is_real,
+        runs=2,
+        stop_after=24,
+    )
+
+
 # A probe that takes long.
 
 
@@ -539,6 +615,32 @@ def _twice_with_cache(notice):
     return world
 
 
+def cached_offline(fault):
+    """Two runs with HTTPCACHE_ENABLED; nothing answers in the second."""
+    world = World({}, pages(40), runs=2, keeps_job=False)
+    site = with_robots(page)
+    world.sites = {world.host: lambda asked: fault if world.run == 2 else site(asked)}
+    world.key = lambda _response, key: f"{key} in run {world.run}"
+    return world
+
+
+def as_soon(stock, ours):
+    """As many requests are sent at once."""
+    return "one after the other" if ours.seconds > stock.seconds + 0.5 else ""
+
+
+def with_forbidden(name):
+    """A site of which two thirds are forbidden.
+
+    Scrapy's own middleware lets three of them go, before the rules are there.
+    """
+    links = [f"/no/{i}" if i % 3 else f"/yes/{i}" for i in range(60)]
+    world = World(with_robots(page), links, is_page=lambda one: "/yes/" in one.url)
+    if name == "RobotsTxtMiddleware":
+        world.forbidden = "/none"
+    return world
+
+
 def looks_refused(response):
     return response.body == b"back soon"
 
@@ -607,10 +709,43 @@ CELLS = [
         )
         for how, cached in (("names are cached", True), ("no name resolves", False))
     ),
+    *(
+        Cell(
+            f"the HTTP cache, offline in the second run: {fault.value}",
+            "two runs with HTTPCACHE_ENABLED; nothing answers in the second",
+            partial(cached_offline, fault),
+            settings=CACHE,
+        )
+        for fault in (Fault.REFUSED, Fault.NO_NAME)
+    ),
+    *(
+        Cell(
+            f"{name}: None",
+            "60 pages, of which robots.txt forbids 40",
+            partial(with_forbidden, name),
+            addon={"DOWNLOADER_MIDDLEWARES": {f"scrapy_mandelbot.{name}": None}},
+            also=as_soon,
+        )
+        for name in ("RobotsTxtMiddleware", "PauseMiddleware")
+    ),
     Cell(
         "a login, and a second run",
         "start() logs in; the job is stopped and resumed",
         login_and_resume,
+    ),
+    *(
+        Cell(
+            f"a login with a token, and a second run: {name}",
+            "start() logs in; the token is an attribute of the spider",
+            partial(token_and_resume, form),
+            settings={"DOWNLOADER_MIDDLEWARES": {PutsToken: 500}} if not form else {},
+        )
+        for name, form in (
+            ("a middleware sends it", ""),
+            ("a header of each request", "header"),
+            ("a cookie of each request", "cookie"),
+            ("in each URL", "query"),
+        )
     ),
     Cell(
         "a login, and a second run, on Redis",

@@ -1,13 +1,10 @@
-"""The table of the cells: its rows, and the file that docs/compare.rst shows."""
+"""The table of the cells: its rows, and their file."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
+import shown
 from cell import Cell, Measured, verdict
 
-FILE = Path(__file__).parents[2] / "docs" / "beside_stock.csv"
 HEADER = [
     "situation",
     "what happens",
@@ -34,12 +31,11 @@ def reason(cell: Cell) -> str:
 
 
 def write(rows: list[list[str]]) -> None:
-    """Write the file."""
-    with FILE.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
+    """Write the file, and what docs/compare.rst shows of it."""
+    shown.write(shown.WHOLE, [HEADER, *rows])
+    shown.write_page()
 
 
 def read() -> list[list[str]]:
     """Return the rows of the file."""
-    with FILE.open(newline="") as file:
-        return list(csv.reader(file))[1:]
+    return shown.read(shown.WHOLE)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import shown
 import table
 from cells import CELLS
+from pages import page
 
 
 def test_the_documented_table_has_all_cells():
@@ -18,6 +20,14 @@ def test_the_documented_table_says_where_the_addon_is_worse():
     """Only where a cell says why."""
     worse = {row[0] for row in table.read() if row[4] == "worse"}
     assert worse == {cell.name for cell in CELLS if cell.worse}
+
+
+def test_the_page_shows_where_the_addon_differs():
+    """``python tests/beside_stock/shown.py`` writes its table."""
+    rows = table.read()
+    _header, *of_page = shown.shown(rows)
+    assert shown.read(shown.SHOWN) == of_page
+    assert shown.COUNTED.findall(page("compare")) == [shown.counted(rows)]
 
 
 def test_each_cell_has_a_name_of_its_own():

@@ -22,7 +22,7 @@ from scrapy_mandelbot.job.job_lock import JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PLACE = Place(0, 0, is_last_first=True)
@@ -44,7 +44,7 @@ def folder(tmp_path):
     job.close()
     store = SqliteStore(folder / "mandelbot.db")
     store.put_pause(
-        "https://b.example", StoredPause(time.time() + 1000, "503 \x1b[2J", 9)
+        "https://b.example", LeftPause(time.time() + 1000, "503 \x1b[2J", 9)
     )
     store.close()
     return folder
@@ -144,8 +144,8 @@ def test_sections_set_aside_and_sites_given_up_are_listed(robots, folder):
     job.commit()
     job.close()
     store = SqliteStore(folder / "mandelbot.db")
-    store.put_pause("https://b.example", StoredPause(time.time() - 1000, "503", 9))
-    store.put_pause("https://c.example", StoredPause(time.time() - 1000, "503", 8))
+    store.put_pause("https://b.example", LeftPause(time.time() - 1000, "503", 9))
+    store.put_pause("https://c.example", LeftPause(time.time() - 1000, "503", 8))
     store.close()
     text = robots("job", str(folder)).stdout.decode()
     _, _, _, a, b = text.splitlines()

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import library_page
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
+PAGE = library_page("command")
 CLEAN = "User-agent: *\nDisallow: /private/\n"
 WARNS = "User-agent: *\nUser-agent: a\nDisallow: /b\nNoindex: /b\n"
 WRONG = "User-agent: *\nDisalow: /\nDisallow: /a*\n"

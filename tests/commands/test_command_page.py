@@ -1,6 +1,4 @@
-"""The documents show what the command prints, and docs/command.rst names all of its
-JSON.
-"""
+"""The documents show what the command prints, and ``command`` names all of its JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from mandelbot.cli.output import sitemaps_report as sitemaps
 from mandelbot.cli.output.fix_report import corrected
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.fix import normalize, prove
-from pages import page
+from pages import LIBRARY_DOCS, library_page, page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
@@ -27,8 +25,9 @@ from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
-PAGE = page("command")
-SHOWN = {"command": 10, "reading": 2, "recipes/own_robots": 3, "recipes/why": 3}
+PAGE = library_page("command")
+OF_CRAWLS = page("robots_command")
+SHOWN = {"command": 10, "reading": 2, "recipes/own_robots": 3, "went_wrong": 3}
 """Pages that show commands, and at least how many."""
 BLOCK = re.compile(r"\.\. code-block:: console\n\n((?: {4}.*\n|\n)+)")
 STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -68,18 +67,24 @@ def steps(text):
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_shown_is_what_is_printed(run, name):
     """Every command of the page, in a folder with the file that it shows."""
+    is_librarys = (LIBRARY_DOCS / f"{name}.rst").is_file()
+    text = library_page(name) if is_librarys else page(name)
     code, shown = 0, 0
-    for line, expected in steps(page(name)):
+    for line, expected in steps(text):
         command = line
         if command.startswith("cat "):
             Path(command[4:]).write_text(expected)
         elif command == "echo $?":
             assert expected == f"{code}\n"
-        elif command.startswith("scrapy robots "):
+        elif command.startswith(("scrapy robots ", "mandelbot ")):
+            is_librarys_program = command.startswith("mandelbot ")
             command, _, into = command.partition(" > ")
             command, _, stdin = command.partition(" < ")
             stdin = Path(stdin).read_text() if stdin else ""
-            output, code = run(*shlex.split(command)[2:], stdin=stdin)
+            arguments = shlex.split(command)[1 if is_librarys_program else 2 :]
+            output, code = run(*arguments, stdin=stdin)
+            if is_librarys_program:
+                output = output.replace("scrapy robots: ", "mandelbot: ")
             if into:
                 Path(into).write_text(output)
                 output = ""
@@ -92,10 +97,12 @@ def test_what_is_shown_is_what_is_printed(run, name):
     assert shown >= SHOWN[name]
 
 
-def test_the_page_lists_verbs_options_and_exit_codes():
+def test_the_pages_list_verbs_options_and_exit_codes():
     """All of them, as the help does; docutils reads the page without a warning."""
     table = PAGE.partition("``-`` stands for standard input")[0]
-    rows = re.findall(r"^``((\w+)\b.*?)`` ", table, re.MULTILINE)[1:]
+    table += OF_CRAWLS.partition("prints\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^``((\w+)\b.*?)`` ", table, re.MULTILINE)
+    rows = [row for row in rows if row[1] != "mandelbot"]
     assert [verb for _, verb in rows] == list(VERBS)
     said = {verb: use for use, verb in rows}
     for verb, use in VERBS.items():
@@ -127,7 +134,9 @@ def fields_of(data, prefix=""):
 
 def told_of(verb):
     """Return the fields that the page's table for a verb names."""
-    table = re.split(rf"\n{verb}(?:; .+)?:\n\n", PAGE)[1].partition("\n\n")[0]
+    table = re.split(rf"\n{verb}(?:; .+)?:\n\n", f"{PAGE}\n{OF_CRAWLS}")[1].partition(
+        "\n\n"
+    )[0]
     return set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 
-from test_command_page import EVERY, PAGE, fields_of
+from test_command_page import EVERY, OF_CRAWLS, fields_of
 
 
 def rows(run) -> dict[str, dict]:
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     found = {field for field in fields_of(report) - EVERY if "[].value" not in field}
-    sentence = re.split(r"\nsettings: ", PAGE)[1].partition("\n\n")[0]
+    sentence = re.split(r"\nsettings: ", OF_CRAWLS)[1].partition("\n\n")[0]
     names = set(re.findall(r"``(\w+)``", sentence)) - {"value"}
     assert {field.removeprefix("settings[].") for field in found} == names
     return {row["name"]: row for row in report["settings"]}

@@ -6,6 +6,7 @@ from weakref import WeakSet
 
 import pytest
 from loop_time import TIME
+from resolver import the_resolver  # noqa: F401 - a fixture
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 SETTLES = 0.002  # seconds of the machine in which nothing happens before time jumps
@@ -44,9 +45,14 @@ class OnItsWay:
         return is_on_its_way
 
 
+@pytest.fixture(autouse=True)
+def no_name_is_looked_up(resolver):
+    """Of the machine's own resolver nothing is asked twice."""
+
+
 @pytest.fixture
 def loop_is_turned():
-    """Have the loop's time jump over waits.
+    """Let the loop's time jump over waits.
 
     Not where another process has a part in the test. Sites run in the same loop: time
     goes on while they are waited for, too.

@@ -103,7 +103,8 @@ async def test_an_answer_that_means_something(start, answer, pages, case, words)
     """
     web = start(WildWeb())
     web.pages["/robots.txt"] = answer
-    result = await crawl(LinksSpider, QUICK, start_urls=[web.url + "/"])
+    settings = {"MANDELBOT_STORE": "memory"}  # with time for the longest
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == pages
     assert web.asked("/robots.txt") == 1 + (len(answer.body) > 512_000)
     assert result.stats[f"mandelbot/robots/{case}"] == 1

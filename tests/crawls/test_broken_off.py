@@ -139,7 +139,7 @@ APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
 
 @pytest.fixture
 def soon(loop_is_turned, monkeypatch):
-    """Have half a minute be half an hour, where bytes have to come so far apart."""
+    """Stretch half a minute to half an hour, as bytes have to come so far apart."""
     monkeypatch.setattr(outcome, "BROKEN_OFF_APART", 18.0)
     monkeypatch.setattr(outcome, "BROKEN_OFF_SERVES", 60.0)
 

@@ -429,7 +429,7 @@ async def test_a_hostile_site_slows_no_other(webs):
 async def test_a_site_has_no_more_requests_at_once_than_the_setting_permits(
     webs, limit, concurrency
 ):
-    """Counted at the site; Scrapy by itself exceeds it (docs/compare.rst)."""
+    """Counted at the site; Scrapy by itself exceeds it (docs/measured.rst)."""
     workers = Workers(1_000)
     settings = {
         "CONCURRENT_REQUESTS_PER_DOMAIN": limit,

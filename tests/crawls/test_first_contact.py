@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import socket
+from datetime import datetime
+
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
@@ -259,3 +263,99 @@ async def test_a_host_in_a_job_is_asked_anew_by_later_requests(webs, tmp_path):
     )
     assert result.urls() == sorted(web.urls(3) + other.urls(200))
     assert result.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+async def test_a_name_that_does_not_exist_is_waited_for_no_longer_than_in_stock(
+    resolver, monkeypatch
+):
+    """Twisted says of it what it says of a name that cannot be looked up now."""
+    resolver.says = socket.EAI_NONAME
+    monkeypatch.setattr(NoNames, "hosts", "no.invalid")
+    urls = ["http://no.invalid/"]
+    stock = await crawl(FailuresSpider, {"ADDONS": {}} | NO_NAMES, start_urls=urls)
+    result = await crawl(FailuresSpider, IN_MEMORY | NO_NAMES, start_urls=urls)
+    assert [type(one.value) for one in result.failures] == [DNSLookupError]
+    assert result.seconds < stock.seconds + 1
+    assert result.stats["retry/max_reached"] == stock.stats["retry/max_reached"] == 1
+    assert set(resolver.asked) == {"no.invalid"}
+    assert "mandelbot/pause/count" not in result.stats
+    (line,) = [one for one in result.messages if "No host has this name" in one]
+    assert line.startswith("http://no.invalid has never answered in this run")
+
+
+WAITS = {
+    "the resolver cannot be asked now": {"says": socket.EAI_AGAIN},
+    "the resolver has failed": {"says": socket.EAI_FAIL},
+    "the name has an address by now": {"says": 0},
+    "the machine is offline, and its resolver denies all names": {
+        "says": socket.EAI_NONAME,
+        "has_route": False,
+    },
+}
+
+
+@pytest.mark.parametrize("case", WAITS.values(), ids=WAITS)
+@ensureDeferred
+async def test_a_name_that_may_exist_is_waited_for(resolver, monkeypatch, case):
+    vars(resolver).update(case)
+    monkeypatch.setattr(NoNames, "hosts", "no.invalid")
+    urls = ["http://no.invalid/"]
+    result = await crawl(FailuresSpider, IN_MEMORY | NO_NAMES, start_urls=urls)
+    assert len(result.failures) == 1
+    assert result.seconds >= 40
+    assert result.stats["mandelbot/robots/fetched"] == 5
+
+
+@ensureDeferred
+async def test_the_name_of_a_known_host_is_not_looked_up_a_second_time(
+    resolver, webs, tmp_path, monkeypatch
+):
+    """It answered in the previous run of the job: this is no first contact."""
+    web = site(webs, 3)
+    settings = {
+        "JOBDIR": str(tmp_path),
+        "MANDELBOT_CACHE": {"ttl": 0},
+        "HTTPERROR_ALLOW_ALL": True,
+    }
+    urls = [web.url + "/"]
+    first = await crawl(FailuresSpider, settings, start_urls=urls)
+    resolver.says = socket.EAI_NONAME
+    monkeypatch.setattr(NoNames, "hosts", web.url)
+    await crawl(FailuresSpider, settings | NO_NAMES, start_urls=urls)
+    assert first.urls() == web.urls(3)
+    assert resolver.asked == []
+
+
+@ensureDeferred
+async def test_behind_a_proxy_no_name_is_looked_up(resolver):
+    """A proxy looks names up; the machine may know none."""
+    resolver.says = socket.EAI_NONAME
+
+    class ByProxySpider(FailuresSpider):
+        async def start(self):
+            meta = {"proxy": "http://proxy.invalid:8080"}
+            yield scrapy.Request(
+                "http://no.invalid/", errback=self.failed, meta=meta, dont_filter=True
+            )
+
+    result = await crawl(ByProxySpider, IN_MEMORY | NO_NAMES, start_urls=[])
+    assert len(result.failures) == 1
+    assert resolver.asked == []
+
+
+@ensureDeferred
+async def test_the_first_line_on_a_silent_host_says_until_when_it_is_asked(webs):
+    """Forty seconds if nothing else is left, two minutes beside other sites."""
+    web = webs("127.0.1.1")
+    url = web.url
+    web.close()
+    result = await crawl(FailuresSpider, IN_MEMORY, start_urls=[url + "/"])
+    (line,) = result.logged(f"{url} does not answer yet (connection refused)")
+    until, later = (
+        datetime.fromisoformat(one) for one in re.findall(r"\d{4}-\S+ [\d:]+", line)
+    )
+    assert (later - until).total_seconds() == 81
+    assert line.endswith("then its requests fail.")
+    (last,) = result.logged(f"{url} has never answered in this run")
+    assert result.messages.index(line) < result.messages.index(last)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
-from webs import Answer, html, site
+from webs import Answer, Closed, html, site
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -98,6 +98,55 @@ async def test_a_page_that_always_fails_is_named_and_the_word_stays(webs, tmp_pa
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["sites"][0]["statuses"] == [{"name": "500", "count": 2}]
     assert report["total"]["lost"] == 0
+
+
+def exits_with_1(result) -> bool:
+    """Return whether Scrapy's commands exit with status 1 after such a crawl."""
+    return result.crawler.spider is None
+
+
+@pytest.mark.parametrize("named", [None, "lost", "incomplete"])
+@pytest.mark.parametrize(
+    ("page", "word", "named_in_line"),
+    [
+        (Answer(b"", 500), "OK", "1 page failed (5xx) at sites that are well."),
+        (Answer(delay=10**6), "INCOMPLETE", "no answer in time"),
+    ],
+    ids=["500", "hangs"],
+)
+@ensureDeferred
+async def test_one_page_of_120_that_fails(webs, named, page, word, named_in_line):
+    """A page that says 500 is known to fail; one that hangs may come the next time."""
+    web = site(webs, 120)
+    web.pages["/page/7"] = page
+    settings = {"MANDELBOT_EXIT_STATUS": named, "DOWNLOAD_TIMEOUT": 5}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    fails = named is not None and word != "OK"
+    assert last_line(result).startswith("FAILED: " if fails else f"{word}: ")
+    assert named_in_line in last_line(result)
+    assert " 120 pages. " in last_line(result)
+    assert exits_with_1(result) == fails
+
+
+@pytest.mark.parametrize("named", [None, "lost", "incomplete"])
+@pytest.mark.parametrize(
+    ("robots_too", "word"), [(True, "FAILED"), (False, "INCOMPLETE")]
+)
+@ensureDeferred
+async def test_a_site_that_says_502_throughout_is_not_ok(webs, named, robots_too, word):
+    """Its rules unknown, nothing is requested, which has failed; its page fails as in
+    stock Scrapy, as it may be the page's own fault.
+    """
+    web = site(webs, 10)
+    web.refuse = Closed(seconds=10**9, status=502, robots_too=robots_too)
+    settings = {"MANDELBOT_EXIT_STATUS": named}
+    settings["MANDELBOT_PAUSE_OPTIONS"] = {"total": 600}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    line = last_line(result)
+    assert line.startswith(f"{word}: " if named is None else "FAILED: ")
+    assert " 0 pages. " in line
+    assert "502" in line.partition("; MANDELBOT_PAUSE_OPTIONS['total'] is over")[0]
+    assert exits_with_1(result) == (named is not None)
 
 
 @pytest.mark.parametrize(("denied", "word"), [(3, "OK"), (5, "INCOMPLETE")])
@@ -235,5 +284,7 @@ async def test_the_metrics_have_the_rules_of_the_word_and_the_errors(webs, tmp_p
     held = re.findall(r'mandelbot_run_reasons\{reason="([a-z ]+)".*\} 1.0', text)
     assert set(held) == {"no page", "denied"}
     assert 'mandelbot_run_reasons{reason="lost",spider="links"} 0.0' in text
+    ended = re.findall(r'mandelbot_run_finish_reason\{reason="(\w+)".*\} 1.0', text)
+    assert ended == ["finished"]
     errors = r'mandelbot_errors_total\{http_response_status_code="403".*\} 1.0'
     assert re.search(errors, text)

@@ -61,7 +61,7 @@ def kinds() -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        "512 KB of /*a*a*a*a*a, long URLs",
+        pytest.param("512 KB of /*a*a*a*a*a, long URLs", marks=pytest.mark.slow),
         pytest.param("the same, URLs of 200 characters", marks=pytest.mark.thorough),
         pytest.param("512 KB of keys in each URL", marks=pytest.mark.slow),
         "a sitemap of 6 MB",

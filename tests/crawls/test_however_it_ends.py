@@ -58,7 +58,7 @@ def is_held_by(crawler, request, holder: str) -> bool:
     return {
         "probe": lambda: flight is site_.pause.probe,
         "lease": lambda: flight is site_.pause.probe,
-        "section": lambda: section is not None and section.is_probed_by(flight),
+        "section": lambda: section is not None and section.pause.probe is flight,
         "turn": lambda: site_.pacer.is_on and site_.pacer.turn is flight,
         "quota": lambda: (
             site_.pacer.quota is not None and flight in site_.pacer.quota.flights

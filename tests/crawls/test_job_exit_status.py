@@ -198,9 +198,9 @@ def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
     assert not [one for one in lines if one.startswith("Traceback")]
 
 
-def test_the_page_on_services_has_every_reason_and_its_exit_status():
+def test_a_page_has_every_reason_and_its_exit_status():
     """All finish reasons that the package gives, and no others."""
-    page = (ROOT / "docs" / "services.rst").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "went_wrong.rst").read_text(encoding="utf-8")
     listed = dict(re.findall(r"(?m)^``(\w+)`` +(\d) ", page))
     assert set(listed) == HOW_RUNS_END.keys() - {"not finished"}
     failed = {reason for reason, status in listed.items() if status == "1"}

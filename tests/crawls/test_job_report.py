@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
 from redis_server import NEEDS_REDIS
+from report_schema import misfits_of
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.threads import deferToThread
 from webs import Answer, Closed, html, site
@@ -115,6 +116,33 @@ async def test_a_worker_leaves_reports_while_it_works(
     assert (worker["has_ended"], worker["pages"]) == (True, 31)
 
 
+class Raising(LinksSpider):
+    """Raises for each page but the first."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if "/page/" in response.url:
+            raise KeyError("price")
+
+
+@ensureDeferred
+async def test_the_report_of_a_job_counts_what_failed_in_the_project(
+    webs, settings, redis_server
+):
+    """Each worker leaves its part, and does not judge the whole by it."""
+    sites = [site(webs, 5, f"127.0.0.{number}") for number in (2, 3)]
+    urls = [web.url + "/" for web in sites]
+    expect = {**settings, "MANDELBOT_EXPECT": {"pages": 12}}
+    results = await together(
+        *(crawl(Raising, expect, start_urls=[url]) for url in urls)
+    )
+    assert not any("Not as expected" in one.messages[-1] for one in results)
+    made = reported(redis_server, "links")
+    assert made.data["items"] == 12
+    assert made.data["reasons"] == ["callbacks"]
+    assert " 10 callbacks failed (KeyError)." in made.data["verdict"]
+
+
 @ensureDeferred
 async def test_the_next_run_has_a_report_of_its_own(webs, settings, redis_server):
     """That of the run before is gone: the counts of a night are those of a night."""
@@ -170,6 +198,7 @@ async def test_one_command_reports_on_the_whole_job(
     assert "4 pages. 1 request failed (1 without an answer)." in text
     assert web.url in text
     data = json.loads((tmp_path / "night.json").read_text())
+    assert misfits_of(data) == []
     assert data["total"]["lost"] == 1
     assert web.url in (tmp_path / "night.html").read_text()
     (line,) = (tmp_path / "night.lost.jsonl").read_text().splitlines()

@@ -16,7 +16,7 @@ import pytest
 import scrapy
 from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
 from redis import Redis
-from redis_server import NEEDS_REDIS, RedisServer
+from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
@@ -31,6 +31,7 @@ from webs import Answer, html, site
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker as worker_module
+from scrapy_mandelbot.fleet.held_site import MOST_HELD
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server_job import ServerJob
 from scrapy_mandelbot.fleet.worker import JobWorker
@@ -98,6 +99,38 @@ async def test_two_workers_share_the_work(webs, settings):
     assert {url for url, times in crawled.items() if times > 1} == set(urls)
     assert set(crawled) == {web.url + path for web in several for path in web.pages}
     assert max(crawled.values()) == 2
+
+
+class LazySpider(scrapy.Spider):
+    """Yields while ``needs_backout()`` is false, as Scrapy's docs have it."""
+
+    name = "lazy"
+
+    async def start(self):
+        self.taken = 0
+        self.taken_by_page: list[int] = []
+        for url in self.urls:
+            if self.crawler.engine.needs_backout():
+                await self.crawler.signals.wait_for(signals.scheduler_empty)
+            self.taken += 1
+            yield scrapy.Request(url)
+
+    def parse(self, response):
+        self.taken_by_page.append(self.taken)
+        if len(self.taken_by_page) == 80:
+            raise CloseSpider("enough")
+
+
+@ensureDeferred
+async def test_a_worker_reads_no_more_of_start_while_enough_waits_for_it(
+    webs, settings
+):
+    """It has a batch of requests at a time, and reads while the next one is claimed."""
+    web = site(webs, 2_000, delay=0.1)
+    urls = [f"{web.url}/page/{number}" for number in range(2_000)]
+    spider = (await crawl(LazySpider, settings, urls=urls)).spider
+    read = spider.taken_by_page[79] - spider.taken_by_page[19]
+    assert read <= 60 + 2 * MOST_HELD
 
 
 @ensureDeferred
@@ -189,7 +222,7 @@ class LosesItsLease(LinksSpider):
         self.is_reported = asyncio.Event()
 
     def lose_lease(self):
-        """Have it be lost, as if the worker had been stopped for long."""
+        """Let the lease be lost, as if the worker had been stopped for long."""
         worker = JobWorker.of(self.crawler)
         join_again = worker._join_again
         worker._join_again = lambda reply: (join_again(reply), self.is_reported.set())
@@ -335,6 +368,62 @@ async def test_a_worker_whose_end_is_not_saved_fails(webs, tmp_path, monkeypatch
 
 
 @ensureDeferred
+@pytest.mark.parametrize(
+    "refused", [["resetpass"], ["resetkeys"], ["-evalsha"], ["-zadd"]]
+)
+async def test_a_worker_that_redis_refuses_for_good_fails(
+    webs, tmp_path, monkeypatch, refused
+):
+    """As job_not_saved, after a rotation of passwords or a change of rights."""
+    monkeypatch.setattr(worker_module, "_TRY_AGAIN", 0.05)
+    monkeypatch.setattr(worker_module, "_WAIT_AT_END", 2.0)
+    monkeypatch.setattr(worker_module, "_REFUSED", 0)
+    web = tree(webs)
+    with (
+        RedisServer(tmp_path, appendonly=True) as server,
+        closing(Redis.from_url(server.url)) as client,
+    ):
+        add_user(client)
+
+        class Rotating(LinksSpider):
+            def parse(self, response):
+                yield from super().parse(response)
+                if response.url == web.url + "/1":
+                    client.execute_command("ACL", "SETUSER", "robot", *refused)
+                    client.client_kill_filter(_type="normal", skipme=True)
+
+        settings = {
+            "MANDELBOT_JOB": server.url.replace("//", f"//{USER}@"),
+            "ROBOTSTXT_OBEY": False,
+            "CONCURRENT_REQUESTS": 1,
+        }
+        result = await crawl(Rotating, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "job_not_saved"
+    assert result.crawler.spider is None
+    assert result.urls()
+
+
+@ensureDeferred
+async def test_a_worker_with_other_settings_says_which(webs, settings):
+    """Once, as it joins; those that are there already do not know of it."""
+    web = site(webs, 3)
+    other = Worker(settings["MANDELBOT_JOB"], "pages")
+    key = f"{other.server.key}:meta"
+    other.redis.hset(key, f"with:{other.worker}", "USER_AGENT=0 DEPTH_LIMIT=1")
+
+    class Pages(LinksSpider):
+        name = "pages"
+
+        def parse(self, response):
+            other.leave()
+            yield from super().parse(response)
+
+    result = await crawl(Pages, settings, start_urls=[web.url + "/page/1"])
+    (line,) = result.logged("Other workers of this job have other values of")
+    assert "values of DEPTH_LIMIT, USER_AGENT: what is sent to a site" in line
+
+
+@ensureDeferred
 async def test_an_idle_worker_may_end_before_the_job(webs, settings):
     """After the seconds of MANDELBOT_PAUSE_IDLE, as job_idle; the others go on."""
     web = webs()
@@ -387,10 +476,11 @@ async def test_a_worker_fails_if_asked_where_paused_sites_are_left(
 
 
 @ensureDeferred
-async def test_a_server_that_is_not_there_is_told_at_start(settings):
+async def test_a_server_that_is_not_there_is_told_at_start(settings, monkeypatch):
     """The crawl does not begin, and the error says why; so it is with an address that
     is none.
     """
+    monkeypatch.setattr(worker_module, "_WAIT_AT_END", 0.3)
     with pytest.raises(JobError, match="is not available: ConnectionError"):
         await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "redis://127.0.0.1:1/0"})
     with pytest.raises(SettingsError, match="MANDELBOT_JOB = 'rediss'"):

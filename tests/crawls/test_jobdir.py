@@ -20,9 +20,9 @@ async def test_interrupted_in_a_pause_and_resumed(webs, job):
     web = site(webs, 60)
     web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
 
-    log, seconds = await job.run([web.url + "/"], interrupt_at="PAUSED")
+    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED")
     assert "Closing spider (shutdown)" in log, log
-    assert seconds < 5, "a pause does not hold up the end"
+    assert "Resumed " not in log, "a pause does not hold up the end"
     first = job.items()
     assert 9 <= len(first) < 61
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 PLACES = 16
 PAUSED = 100  # in place of 1,000
+MOST_PAUSED = 400  # in place of 32,000
 SETTINGS = {"CONCURRENT_REQUESTS": PLACES}
 
 
@@ -66,6 +67,7 @@ class LazySpider(scrapy.Spider):
 def few_paused(monkeypatch):
     """Let fewer requests of paused sites wait."""
     monkeypatch.setattr(load, "PAUSED", PAUSED)
+    monkeypatch.setattr(load, "MOST_PAUSED", MOST_PAUSED)
 
 
 def pages(web, number):
@@ -134,11 +136,43 @@ async def test_links_that_wait_go_before_more_of_start(webs):
 @ensureDeferred
 async def test_a_pause_reads_so_much_of_a_list_and_no_more(webs):
     """It is long enough for all of it: another site may come next."""
-    web = site(webs, 400)
+    web = site(webs, 1_000)
     web.refuse = closed = Closed(seconds=60, after=10, retry_after="60")
-    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 400), ends_at=200)
-    taken = sum(at < closed.began + 59 for at in result.spider.taken)
-    assert PAUSED < taken <= 10 + PAUSED + 2 * PLACES
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 1_000), ends_at=700)
+
+    def taken(after: float) -> int:
+        return sum(at < closed.began + after for at in result.spider.taken)
+
+    room = 10 + 2 * PLACES
+    assert PAUSED < taken(4) <= PAUSED + room
+    assert taken(9) <= 2 * PAUSED + room, "twice as many in five seconds"
+    assert MOST_PAUSED < taken(59) <= MOST_PAUSED + room
+
+
+@pytest.mark.usefixtures("few_paused")
+@ensureDeferred
+async def test_a_second_pause_reads_as_few_as_the_first(webs):
+    web = site(webs, 1_100, delay=0.1)
+    first = Closed(seconds=20, after=10, retry_after="20")
+    second = Closed(seconds=60, after=600, retry_after="60")
+    web.refuse = lambda path: first(path) or second(path)
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 1_100), ends_at=700)
+    taken = sum(at < second.began + 4 for at in result.spider.taken)
+    assert taken - 600 <= 2 * PAUSED + 2 * PLACES
+
+
+@pytest.mark.usefixtures("few_paused")
+@ensureDeferred
+async def test_a_list_sorted_by_site_gets_by_a_long_part_of_a_paused_one(webs):
+    """More than are read at once, and another site is slow meanwhile."""
+    paused = site(webs, 3 * PAUSED, "127.0.0.1")
+    slow = site(webs, 1, "127.0.0.3", delay=100.0)
+    healthy = site(webs, 50, "127.0.0.2")
+    paused.refuse = closed = Closed(seconds=3_600, after=10, retry_after="3600")
+    urls = [*pages(slow, 1), *pages(paused, 3 * PAUSED), *pages(healthy, 50)]
+    result = await crawl(LazySpider, SETTINGS, urls=urls)
+    assert len(result.items) == len(urls)
+    assert max(hit.at for hit in healthy.hits) < closed.began + 20
 
 
 @pytest.mark.usefixtures("few_paused")

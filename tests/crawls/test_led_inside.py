@@ -72,7 +72,7 @@ async def test_a_redirect_to_a_private_host_is_followed_if_the_project_allows_it
 
 
 def cite_inside(web) -> None:
-    """Have the site cite what is inside, directly and in an index, and list pages of
+    """Let the site cite what is inside, directly and in an index, and list pages of
     it.
     """
     lines = [f"Sitemap: {target}/map.xml" for target in (INSIDE, *SPELT)]

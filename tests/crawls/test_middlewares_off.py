@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.http.request import NO_CALLBACK
 from webs import Answer
 
 RULES = b"User-agent: *\nDisallow: /page/1\n"
@@ -44,6 +46,25 @@ async def test_scrapys_own_middleware_takes_the_place_of_ours(
 
 
 @ensureDeferred
+async def test_what_scrapys_own_middleware_forbids_is_counted_as_that(web):
+    """And its robots.txt is no page of the crawl."""
+    settings = {"DOWNLOADER_MIDDLEWARES": {ROBOTS: None}}
+    crawled = await crawl(LinksSpider, settings, start_urls=[web.url])
+    (line,) = crawled.logged("Requests: ")
+    assert line == "Requests: 4 accepted: 3 pages, 1 forbidden by robots.txt"
+
+
+@ensureDeferred
+async def test_a_site_that_scrapys_own_middleware_finds_closed_is_not_ok(web):
+    """Its robots.txt forbids all, which the last line says."""
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
+    settings = {"DOWNLOADER_MIDDLEWARES": {ROBOTS: None}}
+    crawled = await crawl(LinksSpider, settings, start_urls=[web.url])
+    (line,) = crawled.logged("INCOMPLETE: ")
+    assert f"1 site forbade all requests, such as {web.url}." in line
+
+
+@ensureDeferred
 async def test_without_pauses_each_answer_is_counted(web, caplog):
     """A refusal is RetryMiddleware's, as in stock Scrapy, and one line says so."""
     web.pages["/page/2"] = Answer(b"", 503)
@@ -59,3 +80,20 @@ async def test_without_pauses_each_answer_is_counted(web, caplog):
     assert crawled.stats["retry/count"] == 2
     assert "no site is paused, and no crawl delay obeyed" in caplog.text
     assert "replaced by a middleware" not in caplog.text
+
+
+@ensureDeferred
+async def test_without_pauses_what_a_callback_awaits_is_counted_too(webs):
+    """As a media pipeline sends its requests; not those of the package."""
+    web = webs()
+    web.chain(2)
+
+    class Awaiting(LinksSpider):
+        async def parse(self, response):
+            request = scrapy.Request(web.url + "/page/1", callback=NO_CALLBACK)
+            await self.crawler.engine.download_async(request)
+            yield {"url": response.url}
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {PAUSES: None}}
+    result = await crawl(Awaiting, settings, start_urls=[web.url + "/page/0"])
+    assert result.stats["mandelbot/requests/page"] == 2

@@ -240,8 +240,8 @@ class DownloadSpider(LinksSpider):
 
 
 @ensureDeferred
-async def test_a_request_that_never_was_in_the_queue_fails_too(dead):
-    """Who has sent it gets the error after the fifth try, not after a last wait."""
+async def test_a_request_from_outside_the_queue_fails_without_a_last_wait(dead):
+    """Its sender gets the error of the last try."""
     result = await crawl(DownloadSpider, IN_MEMORY, start_urls=[dead + "/"])
     (item,) = result.items
     assert failure_of(item["error"]) is Failure.REFUSED

@@ -182,7 +182,7 @@ async def test_posts_that_fail_are_the_pages(webs):
 
 
 def accept_few(web, most: int) -> list[int]:
-    """Have a site reset further connections; return a list that gets an entry for each
+    """Let a site reset further connections; return a list that gets an entry for each
     of these.
     """
     factory = web._port.factory

@@ -81,6 +81,8 @@ async def test_a_terminal_shows_how_far_a_crawl_is(webs, opened, monkeypatch):
         r" 1 site paused, next at \d\d:\d\d:\d\d UTC",
         paused[0],
     )
+    left = int(re.search(r"at least (\d+) s", paused[0])[1])
+    assert 30 < left <= 40, "what is left waits for the end of the pause"
     assert not re.search(r"\d done", "\n".join(terminal.lines())), "the line is gone"
 
 

@@ -279,7 +279,7 @@ class Failover:
 
 
 def goes_down(proxy, seconds):
-    """Have a proxy refuse connections from its tenth page on, for so long."""
+    """Let a proxy refuse connections from its tenth page on, for so long."""
     answers = []
     for page in proxy.pages.values():
         page.delay = 0.05

@@ -1,4 +1,4 @@
-"""What docs/faq.rst answers is so."""
+"""What docs/went_wrong.rst answers is so."""
 
 from __future__ import annotations
 

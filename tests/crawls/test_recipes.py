@@ -20,7 +20,7 @@ from shutil import which
 
 import pytest
 import scrapy
-from crawling import crawl, ensureDeferred
+from crawling import LinksSpider, crawl, ensureDeferred
 from loop_time import TIME
 from pages import page
 from redis_server import NEEDS_REDIS, RedisServer
@@ -35,7 +35,7 @@ class Recipe:
     """The files of a recipe, in the folder where it runs."""
 
     def __init__(self, name: str, sites: dict[str, str]) -> None:
-        text = page(f"recipes/{name}")
+        text = page(name)
         for example, here in sites.items():
             text = text.replace(example, here)
         self.files: dict[str, list[str]] = {}
@@ -72,7 +72,8 @@ def recipe(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     before = dict(sys.modules)
     yield lambda name, **sites: Recipe(
-        name, {f"https://{k}.example.com": v for k, v in sites.items()}
+        name if name == "went_wrong" else f"recipes/{name}",
+        {f"https://{k}.example.com": v for k, v in sites.items()},
     )
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == str(tmp_path / f"{name}.py"):
@@ -333,6 +334,21 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
 
 @TURNED
 @ensureDeferred
+async def test_all_sites_together_get_a_hundred_requests_a_minute(recipe, webs):
+    """Six seconds for ten requests, each robots.txt included."""
+    sites = [site(webs, 6, f"127.0.0.{number}") for number in (1, 2, 3)]
+    delay = recipe("delay")
+    delay.module("middlewares")
+    urls = [one.url + "/" for one in sites]
+    run = await crawl(LinksSpider, delay.settings(1), start_urls=urls)
+    assert run.urls() == sorted(url for one in sites for url in one.urls(6))
+    at = sorted(hit.at for one in sites for hit in one.hits)
+    assert min(b - a for a, b in pairwise(at)) > 0.59
+    assert at[-1] - at[0] < 0.6 * len(at) + 1
+
+
+@TURNED
+@ensureDeferred
 async def test_a_dead_proxy_of_three_loses_no_page(recipe, webs):
     """A retry takes the one after its own, also for the robots.txt of the first page.
 
@@ -512,15 +528,15 @@ async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path
 
 @ensureDeferred
 async def test_why_nothing_was_crawled(recipe, webs):
-    """The spider names the line, in the words of the recipe."""
+    """The spider names the line, in the words of the page."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
-    why = recipe("why", shop=web.url)
+    why = recipe("went_wrong", shop=web.url)
     run = await crawl(why.spider("shop"), why.settings())
     assert run.items == []
     said = f"{web.url}/ is forbidden by line 2: Disallow: / (agent *)"
     assert said in run.messages
-    assert said.replace(web.url, "https://shop.example.com") in page("recipes/why")
+    assert said.replace(web.url, "https://shop.example.com") in page("went_wrong")
 
 
 def test_the_test_of_a_robots_txt_passes(recipe):

@@ -57,6 +57,8 @@ async def test_of_a_site_whose_robots_txt_redirects_in_a_loop_nothing_is_crawled
     assert {hit.path for hit in web.hits[:first_page]} == {"/robots.txt"}
     assert first_page == 12
     assert result.urls() == [web.url + "/", web.url + "/yes"]
+    counted = [one for one in result.stats if "robotstxt/exception_count" in one]
+    assert counted == [], "it is no exception"
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ async def test_a_function_that_is_not_there_stops_the_crawl_with_one_line(webs):
     assert not web.hits
 
 
-RECIPE = (Path(__file__).parents[2] / "docs" / "says_no.rst").read_text("utf-8")
+RECIPE = (Path(__file__).parents[2] / "docs" / "pauses.rst").read_text("utf-8")
 ANSWERS = {
     "captcha": captcha(),
     "queue": Answer(

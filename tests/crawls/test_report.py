@@ -9,6 +9,7 @@ from importlib import util
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from loop_time import TIME
+from report_schema import misfits_of
 from twisted.internet.defer import Deferred, gatherResults
 from webs import Answer, Closed, html, site
 
@@ -47,6 +48,7 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
         f"Wrote the report on the crawl: {page}"
     ]
     report = json.loads(data.read_text())
+    assert misfits_of(report) == []
     assert [one["site"] for one in report["sites"]] == [web.url, other.url]
     troubled = report["sites"][0]
     assert (troubled["pages"], troubled["forbidden"]) == (11, 1)
@@ -79,6 +81,7 @@ async def test_each_crawl_is_compared_with_the_previous_one(webs, tmp_path):
     )
 
     report = json.loads(path.read_text())
+    assert misfits_of(report) == []
     assert report["result"] == "INCOMPLETE"
     compared = report["compared"]
     assert (compared["previous_pages"], compared["pages"]) == (26, 13)

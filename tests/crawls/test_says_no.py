@@ -20,6 +20,8 @@ from loop_time import TIME
 from mandelbot.answers import retry_after
 from webs import Answer, html, site
 
+from scrapy_mandelbot.report.account import account_of
+
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 IN_MEMORY = {"MANDELBOT_STORE": "memory"}
@@ -680,6 +682,29 @@ async def test_it_closes_where_nothing_is(webs, tmp_path, idle):
     assert result.seconds < 10
     has_failed = result.crawler.spider is None  # Scrapy's commands exit with status 1
     assert has_failed == (idle == "fail")
+    word = "FAILED" if has_failed else "INCOMPLETE"
+    assert len(result.logged(f"{word}: ")) == 1
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    ("idle", "word"), [("close", "INCOMPLETE"), ("fail", "FAILED")]
+)
+async def test_the_word_of_a_run_that_leaves_paused_sites_is_known_before(
+    webs, idle, word
+):
+    """Whichever hears first that the spider is closed."""
+    web = site(webs, 2)
+    words = []
+
+    class Asking(LinksSpider):
+        def parse(self, response):
+            words.append(str(account_of(self.crawler).result("sites_paused")))
+            yield from super().parse(response)
+
+    settings = {**IN_MEMORY, "MANDELBOT_PAUSE_IDLE": idle}
+    await crawl(Asking, settings, start_urls=[web.url + "/page/1"])
+    assert words == [word]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ fails, and when.
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -71,6 +72,22 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
         for one in result.messages
         if "/dead/ of " in one and "still set aside" in one
     )
+
+
+@ensureDeferred
+async def test_the_list_of_lost_requests_has_those_whose_last_try_is_refused(
+    webs, tmp_path
+):
+    """Each page of the dead section, with the status that its errback gets."""
+    web = shop(webs, 60)
+    settings = {"MANDELBOT_REPORT": str(tmp_path / "report.json")}
+    await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    listed = (tmp_path / "report.lost.jsonl").read_text().splitlines()
+    lost = {one["url"]: one for one in map(json.loads, listed)}
+    assert set(lost) == {web.url + path for path in DEAD}
+    assert len(listed) == len(DEAD)
+    assert {one["end"] for one in lost.values()} == {"section_given_up"}
+    assert {one["reason"] for one in lost.values()} == {"503 to the last try"}
 
 
 @ensureDeferred

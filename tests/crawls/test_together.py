@@ -29,7 +29,7 @@ HAIR = 0.002  # seconds; two readings of a clock
 
 @pytest.fixture
 def names_lead_here():
-    """Have each name be one of 127.0.0.1."""
+    """Resolve each name to 127.0.0.1."""
     from twisted.internet import reactor
 
     @implementer(IResolverSimple)
@@ -158,7 +158,7 @@ class Limit:
 
 
 def pages(web, names_of: int, each: int) -> list[str]:
-    """Have a server with so many pages for each name, and return their URLs."""
+    """Start a server with so many pages for each name, and return their URLs."""
     web.pages.update({f"/{number}": html() for number in range(each)})
     return [
         f"{name}/{number}" for number in range(each) for name in names(web, names_of)

@@ -23,7 +23,9 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.cookies import CookieJar
 from scrapy.settings import Settings
-from webs import site
+from twisted.internet.defer import inlineCallbacks
+from twisted.internet.task import deferLater
+from webs import Closed, site
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job_lock import JobLock
@@ -275,4 +277,35 @@ def test_every_private_name_is_taken_away():
     source = Path(engine.__file__).read_text()
     names = re.findall(r"[.\"](_[a-z][a-z_]+)\b", source)
     used = {name for name in names if not name.startswith("_scrapy_mandelbot_")}
-    assert used == {"_slot", "_path_safe", "_parse", "_cookies"}
+    assert used == {"_slot", "_path_safe", "_parse", "_cookies", "_throttler_waiting"}
+
+
+@ensureDeferred
+async def test_requests_that_the_engine_holds_back_are_under_way(webs, monkeypatch):
+    """As the throttler of scrapy/scrapy#6931 does, before the downloader has them."""
+    from twisted.internet import reactor
+
+    download = ExecutionEngine._download
+    is_idle = ExecutionEngine.spider_is_idle
+
+    def is_idle_without_them(of_crawl):
+        return not vars(of_crawl).get("_throttler_waiting") and is_idle(of_crawl)
+
+    @inlineCallbacks
+    def hold_back(of_crawl, request, *arguments, **options):
+        held = vars(of_crawl).setdefault("_throttler_waiting", set())
+        held.add(request)
+        try:
+            yield deferLater(reactor, 0.2)
+        finally:
+            held.discard(request)
+        result = yield download(of_crawl, request, *arguments, **options)
+        return result
+
+    monkeypatch.setattr(ExecutionEngine, "_download", hold_back)
+    monkeypatch.setattr(ExecutionEngine, "spider_is_idle", is_idle_without_them)
+    web = site(webs, 20)
+    web.refuse = Closed(seconds=1, after=4)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(20)
+    assert "mandelbot/requests/lost" not in result.stats

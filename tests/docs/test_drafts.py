@@ -15,7 +15,13 @@ LISTED = dict(
 CITED = re.compile(
     r"\bdraft-(?:ietf-|illyes-|kelley-|canel-|koster-)[a-z-]+[a-z](?:-\d\d)?"
 )
-FOLDERS = ("docs", "scrapy_mandelbot", "packages/mandelbot/src", "benchmarks")
+FOLDERS = (
+    "docs",
+    "packages/mandelbot/docs",
+    "scrapy_mandelbot",
+    "packages/mandelbot/src",
+    "benchmarks",
+)
 READ_IN_SEVERAL_VERSIONS = {"draft-ietf-aipref-attach", "draft-ietf-aipref-vocab"}
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from pages import PAGES as PATHS
+from pages import page
 
-ROOT = Path(__file__).parent.parent.parent
-GLOSSARY = (ROOT / "docs" / "glossary.rst").read_text("utf-8")
+GLOSSARY = page("glossary")
 WORDS = re.findall(r"^(\w[\w ]*)\n    \S", GLOSSARY, flags=re.MULTILINE)
 PAGES = "\n".join(
     path.read_text("utf-8")
-    for path in sorted((ROOT / "docs").rglob("*.rst"))
+    for path in PATHS
     if path.name not in {"glossary.rst", "changes.rst"}
 )
 FIELD_HAS_A_WORD = {

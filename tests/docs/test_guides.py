@@ -23,7 +23,7 @@ SOURCE = LIBRARY / "src"
 GUIDES = {
     "CONTRIBUTING.rst": (ROOT, ROOT / "scrapy_mandelbot", SOURCE),
     "docs/design.rst": (ROOT, ROOT / "scrapy_mandelbot", SOURCE),
-    "docs/library_design.rst": (ROOT, LIBRARY, SOURCE / "mandelbot", SOURCE),
+    "packages/mandelbot/docs/design.rst": (ROOT, LIBRARY, SOURCE / "mandelbot", SOURCE),
 }
 """Each guide, with the folders from which it names files."""
 OF_OTHERS = {

@@ -10,7 +10,7 @@ import mandelbot
 import scrapy
 from mandelbot.answers import outcome
 from mandelbot.answers.outcome import PAUSE_STATUSES
-from pages import ROOT, names, page
+from pages import LIBRARY_DOCS, ROOT, library_page, names, page
 from scrapy.settings import Settings
 
 import scrapy_mandelbot
@@ -179,22 +179,35 @@ def test_the_layers_are_those_that_import_linter_holds():
 
 
 def test_every_public_name_is_in_the_reference():
-    """What can be imported from the package is in docs/api.rst."""
-    of_library, _, of_addon = page("api").partition(
-        ".. currentmodule:: scrapy_mandelbot"
-    )
-    for text, package in ((of_library, mandelbot), (of_addon, scrapy_mandelbot)):
-        documented = set(
-            re.findall(r"^\.\. auto\w+:: (\w+)$", text, flags=re.MULTILINE)
-        )
-        also = set(
-            re.findall(
-                rf"^\.\. auto\w+:: {package.__name__}\.(\w+)$",
-                page("api"),
-                re.MULTILINE,
-            )
-        )
-        assert documented | also == set(package.__all__) - {"__version__"}
+    """What can be imported from each package is on the page "API" of its site."""
+    apis = {mandelbot: library_page("api"), scrapy_mandelbot: page("api")}
+    for package, text in apis.items():
+        documented = re.findall(r"^\.\. auto\w+:: (\w+)$", text, flags=re.MULTILINE)
+        assert set(documented) == set(package.__all__) - {"__version__"}
+
+
+def test_every_setting_that_the_library_names_is_one():
+    """Its pages name a few of the add-on's."""
+    text = "".join(path.read_text("utf-8") for path in LIBRARY_DOCS.glob("*.rst"))
+    named = set(re.findall(r"MANDELBOT_[A-Z_]+", text))
+    assert named - setting_defaults().keys() == set()
+
+
+NAMED = re.compile(r"(?:packages/mandelbot/)?docs/[\w/]+\.rst")
+
+
+def test_every_page_that_the_code_names_is_there():
+    """In a docstring, or in what a user is shown; the library names its own."""
+    library = ROOT / "packages" / "mandelbot"
+    sources = {library: library / "src", ROOT: ROOT / "scrapy_mandelbot"}
+    named = {
+        top / page
+        for top, folder in sources.items()
+        for path in folder.rglob("*.py")
+        for page in NAMED.findall(path.read_text("utf-8"))
+    }
+    assert len(named) >= 5
+    assert [page for page in named if not page.is_file()] == []
 
 
 def test_what_the_addon_sets_is_documented():

@@ -8,26 +8,26 @@ import re
 import textwrap
 
 import pytest
-from pages import DOCS, ROOT
+from pages import PAGES, ROOT
 from scrapy.settings import Settings
 
 from scrapy_mandelbot.settings.config import Config
 
-DOCUMENTS = [ROOT / "README.rst", *sorted(DOCS.rglob("*.rst"))]
+DOCUMENTS = [ROOT / "README.rst", *PAGES]
 WITH_SESSIONS = [
     path for path in DOCUMENTS if "\n    >>> " in path.read_text(encoding="utf-8")
 ]
 
 BLOCK = re.compile(r"\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)")
 BLOCKS = [
-    pytest.param(textwrap.dedent(block), id=f"{path.stem}-{number}")
+    pytest.param(textwrap.dedent(block), id=f"{path.parts[-3]}-{path.stem}-{number}")
     for path in DOCUMENTS
     for number, block in enumerate(BLOCK.findall(path.read_text(encoding="utf-8")))
     if ">>>" not in block
 ]
 
 
-@pytest.mark.parametrize("path", WITH_SESSIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WITH_SESSIONS, ids=str)
 def test_the_sessions_do_what_they_show(path):
     """Every line after ``>>>`` prints what stands below it."""
     text = path.read_text(encoding="utf-8")

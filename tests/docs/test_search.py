@@ -11,19 +11,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import DOCS, page
+from pages import DOCS, LIBRARY_DOCS, page
 
 pytest.importorskip("sphinx")
 sys.path.insert(0, str(DOCS / "sphinx"))
 from search_words import WORDS
 
-GROUPS = [
-    "Tutorial",
-    "How-to guides",
-    "Reference",
-    "Explanation",
-    "mandelbot, the library",
-]
+ADDON, LIBRARY = "scrapy-mandelbot", "mandelbot"
+FOLDERS = {ADDON: DOCS, LIBRARY: LIBRARY_DOCS}
+GROUPS = {
+    ADDON: [
+        "Start",
+        "Recipes",
+        "My crawl went wrong",
+        "Reference",
+        "For contributors",
+    ],
+    LIBRARY: ["Use it", "Check files", "Know more"],
+}
 FIRST = {
     "503": "pauses",
     "429": "pauses",
@@ -38,10 +43,18 @@ FIRST = {
     "Redis": "machines",
     "proxy": "recipes/proxies",
     "sitemap": "sitemaps",
+    "noindex": "tags_and_use",
+    "GPTBot": "recipes/training",
+    "Prometheus": "status",
+    "captcha": "pauses",
+}
+FIRST_OF_LIBRARY = {
+    "lint": "findings",
     "noindex": "tags",
     "GPTBot": "usage",
-    "Prometheus": "status",
-    "captcha": "says_no",
+    "Protego": "coming_from",
+    "pre-commit": "command",
+    "wildcard": "dialects",
 }
 FOUND = """
 if (!document.querySelector('.search-summary')?.textContent) return null;
@@ -50,21 +63,25 @@ return links.map((a) => new URL(a.href).pathname);
 """
 
 
-def listed() -> dict[str, list[str]]:
-    """Return the pages of each group of the index."""
+def listed(index: str) -> dict[str, list[str]]:
+    """Return the pages of each group of an index."""
     trees = re.findall(
         r"\.\. toctree::\n(?:   :.*\n)*?   :caption: (.+)\n(?:   :.*\n)*\n((?:  "
         r" \S+\n)+)",
-        page("index"),
+        index,
     )
     return {caption: pages.split() for caption, pages in trees}
 
 
-def test_each_page_is_in_one_group():
-    """The library, or one of four about crawls; the recipes have their own list."""
-    groups = listed()
-    assert list(groups) == GROUPS
-    there = {path.stem for path in DOCS.glob("*.rst")} - {"index"} | {"recipes/index"}
+@pytest.mark.parametrize("site", FOLDERS)
+def test_each_page_is_in_one_group(site):
+    """Of its own site; the recipes have their own list."""
+    index = (FOLDERS[site] / "index.rst").read_text("utf-8")
+    groups = listed(index)
+    assert list(groups) == GROUPS[site]
+    there = {path.stem for path in FOLDERS[site].glob("*.rst")} - {"index"}
+    if site == ADDON:
+        there.add("recipes/index")
     assert sorted(one for pages in groups.values() for one in pages) == sorted(there)
 
 
@@ -77,11 +94,12 @@ def test_each_recipe_is_listed():
     assert sorted(tree.split()) == sorted(there)
 
 
-def test_search_words_are_of_pages_that_exist():
+@pytest.mark.parametrize("site", FOLDERS)
+def test_search_words_are_of_pages_that_exist(site):
     """A word leads to one page."""
-    words = [word for words in WORDS.values() for word in words]
+    words = [word for words in WORDS[site].values() for word in words]
     assert len(words) == len({word.lower() for word in words})
-    assert [name for name in WORDS if not (DOCS / f"{name}.rst").is_file()] == []
+    assert [n for n in WORDS[site] if not (FOLDERS[site] / f"{n}.rst").is_file()] == []
 
 
 @pytest.fixture(scope="module")
@@ -98,27 +116,29 @@ def search(tmp_path_factory):
         os.environ.get("MANDELBOT_PAGES") or tmp_path_factory.mktemp("pages")
     ).absolute()
     if "MANDELBOT_PAGES" not in os.environ:
-        command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
-        subprocess.run(command, check=True, capture_output=True)
+        for source, built in ((DOCS, pages), (LIBRARY_DOCS, pages / LIBRARY)):
+            command = [sys.executable, "-m", "sphinx", "-q", source, built]
+            subprocess.run(command, check=True, capture_output=True)
     chromium = browser.Browser()
 
-    def first(query):
-        chromium.get(f"{(pages / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
+    def first(query, site=pages):
+        chromium.get(f"{(site / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
         WebDriverWait(chromium, 20).until(
             lambda one: one.execute_script(FOUND) is not None
         )
         found = chromium.execute_script(FOUND)
-        return [
-            one.removeprefix(f"{pages}/").removesuffix(".html") for one in found[:1]
-        ]
+        return [one.removeprefix(f"{site}/").removesuffix(".html") for one in found[:1]]
 
+    first.library = pages / LIBRARY
     yield first
     chromium.quit()
 
 
 @pytest.mark.thorough  # and in the part "docs" of .ci/run
 def test_a_search_finds_the_page_that_explains_the_word(search):
-    """The first result of each query."""
+    """The first result of each query, on either site."""
     assert {query: search(query) for query in FIRST} == {
         query: [name] for query, name in FIRST.items()
     }
+    found = {query: search(query, search.library) for query in FIRST_OF_LIBRARY}
+    assert found == {query: [name] for query, name in FIRST_OF_LIBRARY.items()}

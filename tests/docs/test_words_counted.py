@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 from pages import DOCS
@@ -55,18 +56,25 @@ def test_what_is_read_is_counted(text, number):
 
 
 def test_every_page_is_counted_once():
-    """In one tree, that of the add-on or that of the library."""
-    names = [page.name for page in words.pages()]
-    files = {path.relative_to(DOCS).with_suffix("") for path in DOCS.rglob("*.rst")}
-    assert sorted(names) == sorted(path.as_posix() for path in files)
-    parts = {page.part for page in words.pages()}
-    assert words.LIBRARY in parts
+    """In the tree of its site."""
+    for folder in words.SITES.values():
+        names = [page.name for page in words.pages(folder)]
+        files = [path.relative_to(folder) for path in folder.rglob("*.rst")]
+        stems = [path.with_suffix("").as_posix() for path in files]
+        assert sorted(names) == sorted(stems)
 
 
 def test_the_command_prints_both_trees(capsys):
-    """With what a user reads in the last line."""
+    """With what a user reads, and the names in the last line."""
     assert words.main() == 0
     printed = capsys.readouterr().out
     assert "The add-on: " in printed
     assert "The library: " in printed
-    assert printed.splitlines()[-1].startswith("To read (start, recipes, ")
+    read, names = printed.splitlines()[-2:]
+    assert read.startswith("To read (start, recipes, ")
+    assert re.fullmatch(r"Names: (\d+ [a-z ]+, ){5}\d+ stats", names)
+
+
+def test_no_kind_of_name_is_counted_as_none():
+    """Else a page has another form than is looked for."""
+    assert all(words.names().values())

@@ -6,10 +6,14 @@ import asyncio
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot import Failure
+from scrapy import Request
+from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import DNSLookupError
 
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.download_limits import Download, DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.settings.config import Config
 
@@ -114,3 +118,25 @@ async def test_a_waiting_request_may_be_cancelled():
     requests.tasks[1].cancel()
     requests.fetches[0].callback("rules")
     assert await requests.results() == ["rules", asyncio.CancelledError, "rules"]
+
+
+@ensureDeferred
+async def test_a_redirect_to_a_host_that_does_not_exist_says_nothing_of_the_site():
+    """The site is there: only its file cannot be had."""
+    crawler = get_crawler()
+    limits = DownloadLimits(crawler, float)
+    answers = [Response(SITE, 301, {"Location": "https://gone.example/robots.txt"})]
+
+    async def download(request, *_):
+        if not answers:
+            raise DNSLookupError
+        return answers.pop(), Download(100, 10.0, 0.0)
+
+    limits.download = download
+    limits.add_place = limits.drop_place = lambda *_: None
+    files = SiteFiles(limits, Config.from_settings(crawler.settings), float, 100)
+    found = await files.get(SITE, f"{SITE}/robots.txt", Request(SITE), None)
+    assert found.answer.failure is Failure.NOWHERE
+    assert found.url == "https://gone.example/robots.txt"
+    alone = await files.get(SITE, f"{SITE}/robots.txt", Request(SITE), None)
+    assert alone.answer.failure is Failure.NO_SUCH_HOST

@@ -70,19 +70,6 @@ def test_a_slow_file_holds_no_place_until_it_comes(slow, clock, places, told):
     assert not places
 
 
-def test_the_time_in_which_the_crawl_blocks_its_loop_does_not_count(
-    slow, clock, places, told
-):
-    """A callback of 12 seconds: the answer may have come, and nobody could read it."""
-    with slow.watched(SITE, Request(SITE), 180.0):
-        clock.shift(12.0)  # no timer fires
-        clock.turn(0.1)
-        assert not told.emitted
-        clock.turn(2.1)
-        assert told.emitted
-    assert not places
-
-
 def test_only_as_many_as_there_are_places_get_one_of_their_own(
     slow, clock, places, told
 ):

@@ -5,14 +5,21 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from pages import page
 from redis import Redis
-from redis_server import NEEDS_REDIS, RedisServer
+from redis_server import NEEDS_REDIS, RIGHTS, USER, RedisServer, Sentinel, add_user
+from scrapy import Request
+from scrapy.settings import Settings
+from scrapy.utils.request import RequestFingerprinter
 from shared_jobs import LEASE, Worker
 
 from scrapy_mandelbot.fleet import server_job
-from scrapy_mandelbot.fleet.job_server import JobTerms
+from scrapy_mandelbot.fleet.job_server import JobTerms, ServerAwayError
+from scrapy_mandelbot.fleet.redis_connection import RedisConnection
 from scrapy_mandelbot.fleet.redis_job import RedisJobServer
 from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.job.opened_job import NewRequest
+from scrapy_mandelbot.settings.config import Config
 
 pytestmark = NEEDS_REDIS
 
@@ -238,16 +245,140 @@ def test_a_job_is_forgotten_unless_a_worker_has_it(worker, name):
 
 
 PLAIN = SimpleNamespace(name="shops")
-CONFIG = SimpleNamespace(job_name="job", job_lease=LEASE, job_deliveries=3)
+OPTIONS = {"name": "job", "lease": LEASE}
+SETTINGS = Settings({"MANDELBOT_JOB_OPTIONS": OPTIONS})
 
 
 def risks_of(url: str, spider) -> list[str]:
     """Return what a worker of a spider learns of the server as it joins."""
-    server = RedisJobServer(url, JobTerms.of(CONFIG, spider))
+    terms = JobTerms.of(Config.from_settings(SETTINGS), spider, SETTINGS)
+    server = RedisJobServer(url, terms)
     try:
         return list(server.join().risks)
     finally:
         server.close()
+
+
+def test_a_sentinel_is_refused_by_what_it_is(tmp_path):
+    """Its port is taken for the server's: it knows the server's address alone."""
+    with (
+        Sentinel(tmp_path) as started,
+        pytest.raises(StorageError, match="is a Sentinel, which holds no data"),
+    ):
+        risks_of(started.url, PLAIN)
+
+
+def test_the_documents_name_the_rights_of_a_user():
+    assert f"``{RIGHTS}``" in page("machines")
+
+
+def test_a_user_with_the_documented_rights_may_run_each_verb(redis_server, worker):
+    """The job of a worker that died is looked at, added to, requeued and forgotten."""
+    one = worker()
+    add_user(one.redis)
+    one.push(A, FIRST_IN, b"page")
+    one.push(A, FIRST_IN, b"other")
+    one.report("writer", one.run, b"report")
+    one.exchange(take=1)
+    one.refuse(one.claim(A).number, "its callback raised", "KeyError")
+    one.exchange()
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})
+    job = server_job.ServerJob(f"{redis_server.url.replace('//', f'//{USER}@')}#job")
+    assert job.reports() == ([b"report"], 0)
+    assert job.contents().given_up == {"its callback raised": 1}
+    assert len(list(job.outlines())) == 2
+    assert job.add([[NewRequest(B, FIRST_IN, b"new", 7)]]) == 1
+    assert job.requeue(A) == [A]
+    assert job.contents().requests == {A: 2, B: 1}
+    job.forget()
+    job.close()
+    assert not one.redis.keys("*")
+
+
+def test_a_worker_joins_anew_where_only_the_reply_was_lost(
+    redis_server, worker, monkeypatch
+):
+    """It is no second one, for which the job would wait, and the run is a new one."""
+    server = RedisJobServer(redis_server.url, JobTerms("job", LEASE))
+    run = RedisConnection.run
+
+    def loses_the_reply(*arguments, **options):
+        run(*arguments, **options)
+        raise ServerAwayError("Connection reset by peer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RedisConnection, "run", loses_the_reply)
+        with pytest.raises(ServerAwayError):
+            server.join()
+    assert server.join().others == 0
+    one = worker()
+    key = f"{server.key}:looking"
+    assert one.redis.hgetall(key) == {b"2": b"new", b"3": b"old"}
+    assert server.view().workers().keys() == {2, one.worker}
+    server.close()
+
+
+SAME = {"BOT_NAME": "a", "LOG_LEVEL": "DEBUG", "JOBDIR": "b"}
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({}, ()),
+        (SAME, ()),
+        ({"COOKIES_ENABLED": "1", "DOWNLOAD_DELAY": "0"}, ()),
+        ({"USER_AGENT": "other"}, ("USER_AGENT",)),
+        ({"COOKIES_ENABLED": "0"}, ("COOKIES_ENABLED",)),
+        (
+            {
+                "REQUEST_FINGERPRINTER_CLASS": RequestFingerprinter,
+                "MANDELBOT_JOB_OPTIONS": {"pickle": False, "lease": 9},
+            },
+            ('MANDELBOT_JOB_OPTIONS["pickle"]',),
+        ),
+        (
+            {"REQUEST_FINGERPRINTER_CLASS": Request, "ROBOTSTXT_OBEY": True},
+            ("REQUEST_FINGERPRINTER_CLASS", "ROBOTSTXT_OBEY"),
+        ),
+    ],
+)
+def test_a_join_names_the_settings_in_which_other_workers_differ(
+    redis_server, other, named
+):
+    """Only those of live workers, and only settings that all should agree in."""
+
+    def server(settings: dict) -> RedisJobServer:
+        base = Settings({"ROBOTSTXT_OBEY": False, **settings})
+        terms = JobTerms.of(Config.from_settings(base), PLAIN, base)
+        return RedisJobServer(redis_server.url, terms)
+
+    first = server({})
+    joined = first.join()
+    assert joined.differing == ()
+    second = server(other)
+    assert second.join().differing == named
+    third = server({})
+    assert third.join().differing == named
+    first.leave(joined.worker, joined.token)
+    fourth = server(other)
+    assert fourth.join().differing == named  # of the third
+    for one in (first, second, third, fourth):
+        one.close()
+
+
+def test_a_worker_of_an_older_version_has_no_settings_to_compare(redis_server, worker):
+    """It joined without, or compares others."""
+    old = worker()
+    assert old.redis.hget(f"{old.server.key}:meta", f"with:{old.worker}") == b""
+    old.redis.hdel(f"{old.server.key}:meta", f"with:{old.worker}")
+    new = JobTerms("job", LEASE, settings={"USER_AGENT": "1"})
+    server = RedisJobServer(redis_server.url, new)
+    assert server.join().differing == ()
+    newest = new._replace(settings={"USER_AGENT": "1", "DEPTH_LIMIT": "2"})
+    other = RedisJobServer(redis_server.url, newest)
+    assert other.join().differing == ()
+    server.close()
+    other.close()
 
 
 NO_AOF = "appendonly is off: a crash loses data"

@@ -21,7 +21,7 @@ SITE, OTHER = "https://example.com", "https://example.org"
 
 
 def dies(worker: Worker) -> None:
-    """Have the lease of a worker be over, as if it had said nothing for as long."""
+    """End the lease of a worker, as if it had said nothing for as long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker.server, "_lease", -1)
         worker.server.exchange(worker.only_renewing())
@@ -35,7 +35,7 @@ def drain(worker: Worker, line: str = SITE) -> list[bytes]:
 
 
 def takes(worker: Worker, line: str = SITE) -> list[bytes]:
-    """Have a worker take what it gets of a site at once; it has sent all of it."""
+    """Let a worker claim all that it gets of a site; it has sent all of it."""
     worker.exchange(take=4)
     worker.exchange(take=4)
     bodies = drain(worker, line)
@@ -44,7 +44,7 @@ def takes(worker: Worker, line: str = SITE) -> list[bytes]:
 
 
 def settles(worker: Worker) -> None:
-    """Have a worker be done with all that it has sent, and give its sites back."""
+    """Let a worker end all that it has sent, and give its sites back."""
     for number in list(worker.claimed()):
         worker.acknowledge(number)
     for site in list(worker.sites):

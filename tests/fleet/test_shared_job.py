@@ -24,7 +24,7 @@ SITE, OTHER = "https://example.com", "https://example.org"
 
 
 def dies(worker: Worker) -> None:
-    """Have the lease of a worker be over, as if it had said nothing for as long."""
+    """End the lease of a worker, as if it had said nothing for as long."""
     redis = worker.redis
     redis.zadd(f"{worker.server.key}:workers", {worker.worker: 1})
 

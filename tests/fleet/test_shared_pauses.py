@@ -96,7 +96,7 @@ class Fleet:
                 return
 
     def send(self, worker: int) -> bool:
-        """Have a worker send the next request, if it may; none may reach a site in a
+        """Let a worker send the next request, if it may; none may reach a site in a
         pause.
         """
         crawler, scheduler = self.schedulers[worker]
@@ -115,7 +115,7 @@ class Fleet:
         return True
 
     def answer(self, worker: int, *, pause: float | None = None, at: int = 0) -> None:
-        """Have something that a worker has sent be answered: with a page, or with a
+        """Answer something that a worker has sent: with a page, or with a
         pause.
         """
         crawler, scheduler = self.schedulers[worker]
@@ -137,11 +137,11 @@ class Fleet:
         self.turn(0)
 
     def push(self, worker: int, url: str) -> None:
-        """Have a worker find a link."""
+        """Let a worker find a link."""
         self.schedulers[worker][1].enqueue_request(Request(url))
 
     def lose(self, worker: int) -> None:
-        """Have what a worker has be others', as if it had been stopped for long."""
+        """Give what a worker has to others, as if it had been stopped for long."""
         job = JobWorker.of(self.schedulers[worker][0])
         if worker not in self.cut:
             job.server.leave(job.job.worker, job.job.token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -20,6 +21,7 @@ from scrapy_mandelbot import clock as clock_module
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
+from scrapy_mandelbot.fleet.job_server import ServerAwayError, ServerRefusedError
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.job_store import Place, StorageError
@@ -53,8 +55,9 @@ def scheduler(crawler):
 def answer(crawler, clock, seconds: float = 0.0) -> None:
     """Let time pass, and what was asked of Redis be answered."""
     clock.turn(seconds)
-    link = JobWorker.of(crawler).link
-    link.call_and_wait(lambda: None, 10)
+    is_answered = threading.Event()
+    JobWorker.of(crawler).link.thread.put(is_answered.set)
+    assert is_answered.wait(10)
     clock.call_from_threads()
 
 
@@ -80,6 +83,20 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.has_pending_requests()
     until(crawler, clock, lambda: job.may_send)
     assert scheduler.next_request() is not None
+
+
+def test_a_request_with_a_delay_waits_on_redis_too(crawler, scheduler, clock):
+    """It is counted from when it was scheduled, whichever worker gets the request."""
+    scheduler.enqueue_request(Request(f"{PAGE}/later", meta={"delay": 20}))
+    scheduler.enqueue_request(Request(f"{PAGE}/now"))
+    until(crawler, clock, lambda: len(scheduler) == 2)
+    assert scheduler.next_request().url == f"{PAGE}/now"
+    for _ in range(18):
+        assert scheduler.next_request() is None
+        answer(crawler, clock, 1.0)
+    assert scheduler.has_pending_requests()
+    answer(crawler, clock, 3.0)
+    assert scheduler.next_request().url == f"{PAGE}/later"
 
 
 def test_evicting_looks_only_at_requests_in_flight(
@@ -305,6 +322,66 @@ def test_too_many_unsent_changes_close_the_spider(
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize("is_away_once", [False, True])
+def test_a_worker_that_redis_refuses_for_good_ends(
+    crawler, scheduler, clock, monkeypatch, is_away_once
+):
+    """After 20 leases: a service manager starts it with the new password.
+
+    Where the server was away in between, they count from then on.
+    """
+    closed = []
+    monkeypatch.setattr(
+        worker.engine, "close_spider", lambda _, reason: closed.append(reason)
+    )
+    job = JobWorker.of(crawler)
+    error = ServerRefusedError("NOAUTH Authentication required.")
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(job.server, "exchange", fails)
+    scheduler.enqueue_request(Request(PAGE))
+    answer(crawler, clock, 1.0)
+    for _ in range(19):
+        answer(crawler, clock, 30.0)
+    assert not closed
+    if is_away_once:
+        error = ServerAwayError("Connection refused")
+        answer(crawler, clock, 1.0)
+        error = ServerRefusedError("WRONGPASS")
+        for _ in range(19):
+            answer(crawler, clock, 30.0)
+        assert not closed
+    for _ in range(3):
+        answer(crawler, clock, 30.0)
+    assert closed == ["job_not_saved"]
+    assert crawler.stats.get_value("mandelbot/job/not_saved") == 1
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("kind", [ServerAwayError, StorageError])
+def test_a_redis_that_is_away_is_waited_for(
+    crawler, scheduler, clock, monkeypatch, kind
+):
+    """It is down, hangs, loads or fails over: for an hour, or for a night."""
+    closed = []
+    monkeypatch.setattr(
+        worker.engine, "close_spider", lambda _, reason: closed.append(reason)
+    )
+
+    def fails(*_):
+        raise kind("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JobWorker.of(crawler).server, "exchange", fails)
+        scheduler.enqueue_request(Request(PAGE))
+        for _ in range(120):
+            answer(crawler, clock, 30.0)
+    assert not closed
+    until(crawler, clock, lambda: len(scheduler))
+
+
 def sent_back(crawler, request, retry_after: float | None) -> Request:
     """Return a request whose site has refused it, on its way back to the queue."""
     throttle = Crawl.of(crawler).throttle
@@ -348,7 +425,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
 
 
 def lose_lease(crawler) -> None:
-    """Have the worker's sites be others', as if it had been stopped for long."""
+    """Give the worker's sites to others, as if it had been stopped for long."""
     job = JobWorker.of(crawler)
     job.server.leave(job.job.worker, job.job.token)
 

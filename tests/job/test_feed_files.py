@@ -6,6 +6,7 @@ import csv
 import gzip
 import inspect
 import json
+import os
 import xml.etree.ElementTree as ET
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet import reactor, task
 
-from scrapy_mandelbot.job.feeds import Feeds, cut, read_stored
+from scrapy_mandelbot.job import held_file
+from scrapy_mandelbot.job.feeds import FeedLostError, Feeds, cut, read_stored
 
 GZIP = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
 
@@ -96,7 +98,7 @@ class Run:
         """As many as commits have written of that."""
 
     async def scrape(self, *numbers: int) -> None:
-        """Have items come."""
+        """Emit items."""
         for number in numbers:
             item = {"n": number, "text": "é\n"}
             self.crawler.signals.send_catch_log(
@@ -221,8 +223,11 @@ async def test_each_run_adds_a_gzip_member_and_leaves_no_spool(begin, tmp_path, 
 
 @each_kind
 @ensureDeferred
-async def test_a_feed_of_a_run_without_commits_starts_over(begin, tmp_path, kind):
-    """What it wrote is cut, and kept where the job is."""
+async def test_a_feed_of_a_run_without_commits_starts_over(
+    begin, tmp_path, monkeypatch, kind
+):
+    """What it wrote is cut, and kept where the job is; here each write is at once."""
+    monkeypatch.setattr(held_file, "_PIECE", 1)
     first = begin(kind)
     kept = first.commit()
     await first.scrape(1)
@@ -233,6 +238,107 @@ async def test_a_feed_of_a_run_without_commits_starts_over(begin, tmp_path, kind
     assert items(kind, tmp_path) == [1, 2]
     (of_first,) = (tmp_path / "job").glob("cut-*")
     assert b"1" in of_first.read_bytes()
+
+
+class Disk:
+    """Takes so many bytes, and then none until there is room."""
+
+    def __init__(self) -> None:
+        self.room = 10**9
+
+    def write(self, file: int, part: bytearray) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        written = os.write(file, part[: self.room])
+        self.room -= written
+        return written
+
+
+@pytest.fixture
+def disk(monkeypatch) -> Disk:
+    """The disk of the feeds, on which each write is at once."""
+    one = Disk()
+    monkeypatch.setattr(held_file, "_PIECE", 1)
+    monkeypatch.setattr(held_file, "write_to", one.write)
+    return one
+
+
+@each_kind
+@ensureDeferred
+async def test_a_full_disk_costs_a_feed_no_item(begin, tmp_path, disk, kind):
+    """No commit succeeds while an item is not in its file; then each is there once."""
+    run = begin(kind)
+    await run.scrape(1)
+    disk.room = 5  # octets, so an item is torn
+    await run.scrape(2, 3)
+    with pytest.raises(OSError, match="No space"):
+        run.commit()
+    await run.scrape(4)
+    disk.room = 10**9
+    run.commit()
+    await run.scrape(5)
+    await run.close(has_finished=True)
+    assert items(kind, tmp_path) == [1, 2, 3, 4, 5]
+
+
+@ensureDeferred
+async def test_a_csv_with_a_byte_order_mark_has_one(begin, tmp_path):
+    """A text encoder writes it where the file begins, and asks where that is."""
+    kind = Kind("items.csv", {"format": "csv", "encoding": "utf-8-sig"}, of_csv)
+    first = begin(kind)
+    await first.scrape(1)
+    kept = first.commit()
+    await first.close()
+    second = begin(kind, kept)
+    await second.scrape(2)
+    await second.close(has_finished=True)
+    text = (tmp_path / kind.name).read_bytes()
+    assert text.count(b"\xef\xbb\xbf") == 1
+    assert of_csv(text.decode("utf-8-sig")) == [1, 2]
+
+
+@each_kind
+@ensureDeferred
+async def test_a_run_that_died_on_a_full_disk_is_cut_to_its_last_commit(
+    begin, tmp_path, disk, kind
+):
+    """The next one crawls the pages of the other items again."""
+    first = begin(kind)
+    await first.scrape(1)
+    kept = first.commit()
+    disk.room = 5
+    await first.scrape(2)
+    disk.room = 10**9
+    await first.die()
+    second = begin(kind, kept, has_died=True)
+    await second.scrape(2, 3)
+    await second.close(has_finished=True)
+    assert items(kind, tmp_path) == [1, 2, 3]
+
+
+@each_kind
+@ensureDeferred
+async def test_a_job_ends_where_too_much_of_a_feed_waits_for_room(
+    begin, tmp_path, disk, monkeypatch, kind
+):
+    """Memory is bounded. An item that is dropped is never committed, though there is
+    room again.
+    """
+    monkeypatch.setattr(held_file, "MOST_HELD", 300)
+    first = begin(kind)
+    await first.scrape(1)
+    kept = first.commit()
+    disk.room = 0
+    await first.scrape(*range(2, 50))
+    disk.room = 10**9
+    with pytest.raises(FeedLostError, match="No space"):
+        first.commit()
+    assert FeedLostError.ends_run == "job_not_saved"
+    await first.die()
+    second = begin(kind, kept, has_died=True)
+    await second.scrape(2, 3)
+    await second.close(has_finished=True)
+    assert items(kind, tmp_path) == [1, 2, 3]
 
 
 @ensureDeferred
@@ -314,6 +420,26 @@ async def test_a_batch_that_was_full_at_a_kill_is_closed_properly(begin, tmp_pat
     await second.scrape(3)
     await second.close(has_finished=True)
     assert whole_batches(tmp_path) == {"1": [1, 2], "2": [3]}
+
+
+@needs_batches
+@ensureDeferred
+async def test_a_full_disk_costs_a_batch_no_item(begin, tmp_path, disk):
+    """A batch that is full meanwhile is closed when there is room again."""
+    run = begin(WHOLE_BATCHES)
+    await run.scrape(1)
+    disk.room = 0
+    await run.scrape(2, 3)
+    await run.turn()
+    with pytest.raises(OSError, match="No space"):
+        run.commit()
+    disk.room = 10**9
+    run.commit()
+    await run.turn()
+    await run.scrape(4, 5)
+    await run.close(has_finished=True)
+    assert whole_batches(tmp_path) == {"1": [1, 2], "2": [3, 4], "3": [5]}
+    assert not list((tmp_path / "job").glob("*.spool"))
 
 
 class Far(FileFeedStorage):

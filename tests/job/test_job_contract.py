@@ -27,7 +27,7 @@ CHANGES = (
 
 
 def committing(job: SqliteJob) -> SqliteJob:
-    """Have it commit after everything that changes it."""
+    """Let it commit after everything that changes it."""
 
     def then_commit(change):
         def method(*arguments):

@@ -51,7 +51,7 @@ def wakes(monkeypatch):
 
 
 def refuse_next(crawler, scheduler) -> None:
-    """Have the next request refused, and given up for good."""
+    """Refuse the next request, and give it up for good."""
     throttle = Crawl.of(crawler).throttle
     request = scheduler.next_request()
     flight = throttle.flight_of(request)

@@ -26,12 +26,12 @@ from scrapy_mandelbot.job.site_handover import (
     rest_of,
 )
 from scrapy_mandelbot.politeness.budget import Spent
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.store.contract import CachedRobots
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -235,7 +235,7 @@ def test_a_section_stays_set_aside(run, clock):
         if aside and aside[0].is_reported:
             break
     (section,) = aside
-    due = section.due(clock.now())
+    due = section.pause.due(clock.now())
     assert due > clock.now()
     first.push(*pages(3, "new/"))
     first.die()
@@ -257,7 +257,7 @@ def test_a_pause_found_by_another_crawl_is_stored_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.saves.now()
-    first.crawl.throttle.peers.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
+    first.crawl.throttle.peers.hear_pause(SITE, LeftPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -336,6 +336,18 @@ def test_a_handover_uses_the_servers_clock(section):
     assert [one.until for one in here.pauses] == [100.0, 50.0]
 
 
+def test_a_section_that_refuses_robots_still_does_at_its_next_owner():
+    """No run is kept open for it, and it is paused for hours."""
+    site = Site(SITE, PausePolicy())
+    site.restore(0.0, LeftPause(50.0, "a challenge", 1, "/shop/", refuses_robots=True))
+    state = SiteHandover(tuple(site.left())).written()
+    again = Site(SITE, PausePolicy())
+    for left in read_handover(state).pauses:
+        again.restore(0.0, left)
+    assert again.decide(0.0, section="/shop/") == (Wait.ROBOTS, 50.0)
+    assert again.decide(0.0) is GO
+
+
 PAUSE = LeftPause(100.0, "503", 2, "")
 BUDGET = StoredBudget(Spent(3, 70, 1.5), is_reached=True)
 COPY = CachedRobots(b"\x00\xff" * 900 + b"Disallow: /\n", 404, 30.0)
@@ -388,6 +400,19 @@ def test_a_crawl_delay_holds_for_the_next_owner():
     assert is_calm(site)
     site.give_up("enough")
     assert rest_of(site, 100.0, 0.0) == ENDLESS
+
+
+def test_a_quota_that_is_used_up_holds_for_the_next_owner():
+    """Until there is more of it; what is left of it may be asked for at once."""
+    site = Site("https://example.com", PausePolicy())
+    flights = [Flight(None, site) for _ in range(3)]
+    for flight in flights:
+        site.pacer.let_pass(flight)
+    for flight, left in zip(flights, (1, 0), strict=False):
+        site.pacer.note_quota(flight, left, 60.0, 100.0)
+        site.recheck()
+        assert rest_of(site, 110.0, 0.0) == ("0" if left else "50000")
+    assert rest_of(site, 161.0, 0.0) == "0"
 
 
 UNREADABLE = [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]

@@ -62,11 +62,11 @@ class Run:
         self.is_over = False
 
     def start(self, *urls: str, **arguments) -> list[bool]:
-        """Have start() give requests; return which of them are new."""
+        """Push requests of start(); return which of them are new."""
         return [self.give(self.job.start, url, **arguments) for url in urls]
 
     def give(self, parent, url: str, **arguments) -> bool:
-        """Have a parent give a request; return whether it is kept."""
+        """Push a request that a parent yielded; return whether it is kept."""
         request = Request(PAGE + url, **arguments)
         return self.job.gives(parent, request) and self.scheduler.enqueue_request(
             request
@@ -84,13 +84,13 @@ class Run:
         return [request.url[len(PAGE) :] for request in iter(self.next, None)]
 
     def end(self, request: Request) -> None:
-        """Have nothing left to do for a request."""
+        """End a request: nothing is left to do for it."""
         self._throttle.release(self._throttle.flight_of(request))
         self.scheduler.finish_request(request)
         self.clock.turn(0)
 
     def send_back(self, request: Request) -> None:
-        """Have a request sent back, as a site that is paused does."""
+        """Send a request back, as for a site that is paused."""
         flight = self._throttle.flight_of(request)
         self.scheduler.enqueue_request(self._throttle.send_back(flight))
         self.scheduler.finish_request(request)
@@ -598,3 +598,32 @@ def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path
     second.send(signals.spider_opened)
     assert second.crawler.spider.state == {"pages": 7}
     assert not (tmp_path / "job" / "spider.state").exists()
+
+
+def test_a_delay_survives_kills(run, clock):
+    """The time is that of the day: what has passed has passed."""
+    first = run()
+    first.start("later", meta={"delay": 100})
+    first.start("now")
+    first.end(first.next())
+    assert first.all() == []
+    for _ in range(4):
+        clock.turn(20)
+        first.die()
+        first = run()
+        assert first.all() == []
+        assert len(first.scheduler) == 1, "it was not sent, and kills nothing"
+    clock.turn(20)
+    assert first.all() == ["later"]
+
+
+def test_a_delay_survives_an_orderly_end(run, clock):
+    first = run()
+    first.start("later", meta={"delay": 100})
+    assert first.all() == []
+    clock.turn(60)
+    first.close()
+    second = run()
+    assert second.all() == []
+    clock.turn(40)
+    assert second.all() == ["later"]

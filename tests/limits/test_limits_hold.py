@@ -64,8 +64,8 @@ def test_a_long_retry_after_counts_as_absent():
     assert wait_asked_for({"Retry-After": b"0" * 101 + b"5"}.get, 0).seconds is None
 
 
-def test_a_long_date_is_none():
-    """Neither of a sitemap nor of a tag."""
+def test_a_date_beyond_its_limit_is_not_read():
+    """Of a sitemap or a tag."""
     for forms in (IN_SITEMAPS, IN_TAGS):
         assert read_date("2024-01-01T00:00:00." + "0" * 79 + "Z", forms) is not None
         assert read_date("2024-01-01T00:00:00." + "0" * 80 + "Z", forms) is None
@@ -124,14 +124,16 @@ def test_a_page_is_looked_at_so_far():
     assert not robot_tags([], past + tag, "bot").noindex
 
 
-def test_so_many_meta_tags_and_directives_are_read():
-    """What comes after them says nothing."""
+def test_meta_tags_beyond_the_limit_are_not_read():
     tags = b"<meta name=robots content=all>" * (head.METAS_LIMIT - 1)
     last = b"<meta name=robots content=noindex>"
     assert robot_tags([], b"<head>" + tags + last, "bot").noindex
     assert not robot_tags(
         [], b"<head>" + tags + b"<meta name=robots content=all>" + last, "bot"
     ).noindex
+
+
+def test_directives_beyond_the_limit_are_not_read():
     many = [("X-Robots-Tag", "all," * 200)] * 10
     assert len(robot_tags(many, b"", "bot").sources) <= reading.DIRECTIVES_LIMIT
 

@@ -13,7 +13,7 @@ from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
 
 def outage(pause: Pause, begin: float, seconds: float) -> list[float]:
-    """Have a site down for some seconds; return the pauses, and the end is a good
+    """Keep a site down for some seconds; return the pauses, and the end is a good
     probe.
     """
     pause.take(Fact.REFUSED, begin, Refusal(begin, "503"))

@@ -43,7 +43,6 @@ def test_requests_in_flight_count_as_pages():
     assert site.decide(0.0).wait is Wait.BUDGET
     assert site.decide(0.0, section=EXEMPT) is GO
     assert site.decide(0.0, first) is GO, "it was handed out within the budget"
-    assert not site.takes_no_more()
 
 
 def test_what_ends_without_a_page_lets_another_go():
@@ -62,8 +61,6 @@ def test_pages_use_it_up():
     site.budget.answered(flight, is_page=True, size=10)
     site.ended(flight, 1.0)
     assert site.decide(1.0) is NEVER
-    assert site.takes_no_more()
-    assert not site.takes_no_more(EXEMPT)
     assert site.decide(1.0, section=EXEMPT) is GO
     late = Flight("late", site)
     site.budget.hand_out(late)
@@ -94,6 +91,16 @@ def test_seconds_stand_still_while_the_site_is_paused():
     assert not again.is_reached
     assert again.run(5000.0) == 5003.0
     assert Budget(BudgetLimits(pages=1)).run(0.0) == inf
+
+
+def test_a_clock_that_goes_back_gives_no_seconds_back():
+    budget = Budget(BudgetLimits(seconds=10))
+    budget.run(100.0)
+    budget.stop(104.0)
+    budget.run(200.0)
+    assert budget.spent(150.0).seconds == 4.0
+    budget.stop(150.0)
+    assert budget.spent(1000.0).seconds == 4.0
 
 
 def test_what_a_job_has_not_settled_is_not_used_up():

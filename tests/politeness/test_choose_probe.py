@@ -106,3 +106,17 @@ def test_no_more_are_looked_through_than_the_limit(site):
     assert chosen is None
     assert len(taken) == MOST_LOOKED_THROUGH
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_where_pages_are_in_doubt_a_page_that_was_well_goes_first(site, is_checked):
+    """What failed may be the pages: another one of the queue says less."""
+    site.failures = Failures()
+    site.failures.failed(b"/sick", sent=1, ticks=1, now=0.0)
+    assert site.failures.doubted
+    requests = [request("/new")]
+    chosen, taken, asked = looked_for(site, [requests], is_checked=is_checked)
+    if is_checked:
+        assert (chosen, taken, asked) == (None, [], [])
+    else:
+        assert (chosen, taken) == (0, requests)

@@ -10,7 +10,7 @@ from mandelbot.answers.meaning import Kind, meaning_of
 from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.http import Headers
 
-DOCS = Path(__file__).parents[2] / "docs" / "says_no.rst"
+DOCS = Path(__file__).parents[2] / "docs" / "pauses.rst"
 NOW = 1_700_000_000.0
 PLAIN: dict[str, str] = {}
 
@@ -135,7 +135,7 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         [({503, 429}, [PROBLEM])],
     ),
     "430, 509, 529 or 420, with or without a time": (
-        "not now, in a status that its sender made up: see below",
+        "not now, in a status that its sender made up",
         Kind.NOT_NOW,
         [({430, 509, 529, 420}, [PLAIN, WITH_TIME])],
     ),
@@ -216,6 +216,7 @@ NO_RESPONSE = {
     "connections refused by a site that has answered before",
     "connections reset or timed out by a site that has answered before",
     "the same from a host that has never answered",
+    "a name that no host has, of a host that is not known",
     "503 to several names of one server",
     "robots.txt forbids it",
 }

@@ -16,6 +16,7 @@ from scrapy_mandelbot.politeness.faults import (
     Faults,
     sections_of,
 )
+from scrapy_mandelbot.politeness.flight import NEVER
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
@@ -37,6 +38,11 @@ def sent(path: str, tick: int) -> Flight:
     flight = flight_to(SITE, path)
     flight.tick, flight.sent_at = tick, float(tick)
     return flight
+
+
+def due_at(parts: Faults, now: float) -> float:
+    """Return when the next request for the shelf may be sent."""
+    return parts.aside["/shelf/"].pause.due(now)
 
 
 def refused(
@@ -182,7 +188,7 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/", 1000.0)
-    assert parts.due("/shelf/", 1000.0) == 1000
+    assert due_at(parts, 1000.0) == 1000
     assert refused(parts, "/shelf/8", 4) == "a section"
     at, waits = 1000.0, []
     for number in range(3):
@@ -192,8 +198,8 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
         parts.let_pass(late, at)
         assert parts.probe_refused(late, Refusal(at, "503")) is None
         assert parts.probe_refused(probe, Refusal(at, "503")) is PauseEffect.SECTION
-        waits.append(parts.due("/shelf/", at) - at)
-        at = parts.due("/shelf/", at)
+        waits.append(due_at(parts, at) - at)
+        at = due_at(parts, at)
     assert waits == [3, 9, 27]
 
 
@@ -204,11 +210,11 @@ def test_a_probe_that_told_nothing_makes_room_for_another(parts):
     set_aside(parts, "/shelf/")
     probe = sent("/shelf/1", 10)
     parts.let_pass(probe, 1001)
-    assert parts.due("/shelf/", 1001) > 10**9
+    assert due_at(parts, 1001) > 10**9
     assert not sent("/shelf/2", 10).settle(1002)
     assert probe.settle(1002)
     assert not probe.settle(1002), "it is settled once"
-    assert parts.due("/shelf/", 1002) == 1002
+    assert due_at(parts, 1002) == 1002
 
 
 def test_a_good_probe_ends_it(parts):
@@ -232,15 +238,15 @@ def test_fifty_final_attempts_follow_six_failed_probes_of_a_section(parts):
     told = []
     at = 1000.0
     for number in range(56):
-        at = parts.due("/shelf/", at)
+        at = due_at(parts, at)
         probe = sent(f"/shelf/{number}", 10 + number)
         parts.let_pass(probe, at)
         told.append(parts.probe_refused(probe, Refusal(at, "503")))
         assert bool(section.pause.final_attempts) == (6 <= number + 1 < 56)
         assert number != 5 or at == 1363
     assert told == [PauseEffect.SECTION] * 6 + [None] * 49 + [PauseEffect.SECTION]
-    assert section.is_over()
-    assert parts.due("/shelf/", at) == at, "its requests come, and fail"
+    assert section.pause.is_given_up
+    assert section.decide(at) is NEVER
 
 
 # Pages.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -13,6 +14,7 @@ from pause_facts import Fact
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.rate_control import RateControl
 
 LAW = PausePolicy(
     first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False
@@ -289,14 +291,26 @@ def test_a_pause_of_a_former_run_is_no_longer_than_any(pause):
     assert pause.until == 50 + 86_400
 
 
+@pytest.mark.parametrize("recovers", [True, False])
+def test_a_site_paused_in_a_former_run_recovers_as_the_project_says(recovers):
+    """What is known of its rate by now stays."""
+    pause = Pause(replace(LAW, recovers=recovers))
+    pause.restore(50.0, LeftPause(120.0, "503", 2))
+    assert (pause.rate_control is not None) is recovers
+    known = Pause(replace(LAW, recovers=recovers))
+    known.rate_control = rate_control = RateControl()
+    known.restore(50.0, LeftPause(120.0, "503", 2))
+    assert known.rate_control is rate_control
+
+
 def test_what_is_written_down_is_what_can_be_restored(pause):
     """As plain data; given up, it begins anew."""
     refuse(probing(pause), 102, fact=Fact.PROBE_REFUSED)
-    left = LeftPause(*json.loads(json.dumps(pause.left("/a/"))))
-    assert left == (105, "503", 1, "/a/")
+    left = LeftPause(*json.loads(json.dumps(pause.left())))
+    assert left == LeftPause(105, "503", 1)
     again = Pause(LAW)
     again.restore(103, left)
-    assert again.left("/a/") == left
+    assert again.left() == left
     again.take(Fact.GIVE_UP, 104)
     assert again.left().failed_probes == 0
 

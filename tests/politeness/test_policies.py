@@ -74,6 +74,7 @@ BOUNDS = {
     "ban that doubles": Bound(200, 400, 30),
     "30/5, 1 ms": Bound(600 / 24, 600 / 20, 1),
     "30/5, 20 ms": Bound(600 / 22, 600 / 12.5, 2),
+    "30/0, 5 ms": Bound(600 / 20, 600 / 18, 2),
     "200/5, busy": Bound(2000 / 135, 2000 / 110, 1),
     "5/5, 1 ms": Bound(12.5, 14, 6),
     "200/0, 1 ms": Bound(2000 / 85, 2000 / 70, 0.5),
@@ -111,7 +112,7 @@ BOUNDS = {
 
 @cache
 def crawled(name: str, seeds: range) -> list[Result]:
-    return results(SCENARIOS[name], "ours", seeds)
+    return results(SCENARIOS[name], "fixed", seeds)
 
 
 def hold(name: str, seeds: range) -> None:
@@ -242,7 +243,7 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
     for name in ("section, 1 in 5 is well", "section, 1 in 10 is well"):
         with monkeypatch.context() as patched:
             patched.setattr(pause.Pause, "refused", never_served)
-            without = results(SCENARIOS[name], "ours", FEW)
+            without = results(SCENARIOS[name], "fixed", FEW)
         for one, other in zip(crawled(name, FEW), without, strict=True):
             assert one.got >= other.got + 10
 
@@ -258,7 +259,7 @@ def test_a_quota_that_is_stated_is_kept(monkeypatch):
     """Nothing is refused; by its refusals alone it would take longer, too."""
     name = "20 in 4 s, stated"
     monkeypatch.setattr(pacer.Pacer, "note_quota", lambda *_: None)
-    without = results(SCENARIOS[name], "ours", FEW)
+    without = results(SCENARIOS[name], "fixed", FEW)
     monkeypatch.undo()
     for one, other in zip(crawled(name, FEW), without, strict=True):
         assert (one.got, one.refused) == (200, 0)
@@ -270,7 +271,7 @@ def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypat
     """Without the detector, all its pages are requested in vain."""
     name = "500 challenged, path"
     monkeypatch.setattr(bot_blocks, "_MARKED", 10**6)
-    without = results(SCENARIOS[name], "ours", FEW)
+    without = results(SCENARIOS[name], "fixed", FEW)
     monkeypatch.undo()
     for one, other in zip(crawled(name, FEW), without, strict=True):
         assert one.got == one.gettable == 120
@@ -282,7 +283,7 @@ def test_hosts_that_hang_leave_half_of_the_places_to_those_that_answer(monkeypat
     """Half of the pages come in 57 % of the time, and the crawl ends as it would."""
     name = "300 of 400 hosts hang"
     monkeypatch.setattr(in_flight.Unresponsive, "check_enough", lambda _: False)
-    without = results(SCENARIOS[name], "ours", FEW)
+    without = results(SCENARIOS[name], "fixed", FEW)
     monkeypatch.undo()
     for one, other in zip(crawled(name, FEW), without, strict=True):
         assert one.got == other.got == one.gettable
@@ -299,7 +300,7 @@ def test_none_is_sent_before_a_time_that_was_named(name):
 def test_a_crawl_is_the_same_each_time():
     """A seed decides all of it: no clock, no chance of its own."""
     once, again = (
-        results(SCENARIOS["chance 5 %"], "ours", range(1000, 1001)) for _ in range(2)
+        results(SCENARIOS["chance 5 %"], "fixed", range(1000, 1001)) for _ in range(2)
     )
     assert once == again
 
@@ -363,7 +364,7 @@ def test_each_constant_has_a_row_that_needs_it(
     """
     before = crawled(row, FEW)
     monkeypatch.setattr(module, constant, value)
-    without = results(SCENARIOS[row], "ours", FEW)
+    without = results(SCENARIOS[row], "fixed", FEW)
     seconds = median(map(seconds_for_all, without)) / median(
         map(seconds_for_all, before)
     )

@@ -31,7 +31,7 @@ def pause(
     seconds: float = 1.0,
     is_conclusive: bool = True,
 ) -> float:
-    """Have a request refused that is sent now, and the probe answered well later."""
+    """Refuse a request that is sent now, and answer the probe well later."""
     rate_control.refused(now, now)
     rate_control.resume(now + seconds, is_conclusive=is_conclusive)
     return now + seconds
@@ -305,10 +305,11 @@ def test_without_a_limit_there_is_none_to_forget():
 
 
 class SaysSo:
-    """An estimator with one reading, which does not explain the last run."""
+    """An estimator with one reading."""
 
-    def __init__(self, reading):
+    def __init__(self, reading, *, explains=False):
         self._reading = reading
+        self._explains = explains
 
     def read(self, *arguments):
         """Read nothing."""
@@ -317,7 +318,17 @@ class SaysSo:
         return self._reading
 
     def explains_last(self, _rate):
-        return False
+        return self._explains
+
+
+def at_limit(burst: float) -> tuple[RateControl, float, float]:
+    """Crawl until a limit of such a burst is met. Returns recovery, time and limit."""
+    rate_control, now = in_limit()
+    limit = rate_control.rate / BELOW
+    reading = Reading(20.0, limit, burst)
+    rate_control.__dict__["_estimator"] = SaysSo(reading, explains=True)
+    now = pause(rate_control, now + 0.5)
+    return rate_control, now, rate_control.rate / BELOW
 
 
 @pytest.mark.parametrize(
@@ -338,3 +349,42 @@ def test_a_limit_that_is_clearly_slower_than_it_was_taken_for_is_no_chance(
         assert rate_control.rate == pytest.approx(before / 2)
     else:
         assert rate_control.rate == before
+
+
+@pytest.mark.parametrize(
+    ("burst", "share", "factor"), [(5.0, 1.0, 1.0), (1.0, 1.0, 0.97), (1.0, 0.64, 0.8)]
+)
+def test_at_a_limit_without_a_burst_an_unexplained_refusal_slows_the_crawl(
+    burst, share, factor
+):
+    """What comes a little early is refused there. Of other limits it is chance."""
+    rate_control, now, limit = at_limit(burst)
+    before = rate_control.rate
+    reading = Reading(4.0, share * limit, burst)
+    rate_control.__dict__["_estimator"] = SaysSo(reading)
+    pause(rate_control, now + 0.5)
+    assert rate_control.mode is Mode.LIMIT
+    assert rate_control.rate == pytest.approx(factor * before)
+
+
+def test_a_limit_without_a_burst_is_not_slowed_for_ever():
+    """Refusals may come by chance all the same."""
+    rate_control, now, limit = at_limit(1.0)
+    rate_control.__dict__["_estimator"] = SaysSo(Reading(4.0, limit, 1.0))
+    for _ in range(20):
+        now = pause(rate_control, go(rate_control, now, 20))
+    assert rate_control.rate == pytest.approx(0.85 * BELOW * limit)
+
+
+def test_a_run_that_began_slowly_says_by_its_end_what_a_site_lets_through():
+    rate_control, _ = in_limit(20.0)
+    # below the limit for long, then at it until the bucket is full
+    now = 1_000.0
+    rate_control.resume(now, is_conclusive=True)
+    for number in range(400):
+        now += 0.1 if number < 200 else 0.045
+        rate_control.good(now, now)
+    reading = Reading(20.0, 21.0, 5.0)
+    rate_control.__dict__["_estimator"] = SaysSo(reading, explains=True)
+    pause(rate_control, now)
+    assert rate_control.rate > 0.95 * BELOW * 20.0

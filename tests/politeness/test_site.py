@@ -52,11 +52,17 @@ def site() -> Site:
 
 
 def serve(site: Site, pages: int = 40) -> None:
-    """Have so many pages answered well."""
+    """Answer so many pages well."""
     for number in range(pages):
         flight = hand_out(site, number)
         site.answered(flight, number, b"%d" % number)
         site.ended(flight, number)
+
+
+def has_given_up(site: Site, fingerprint: bytes, path: str = "/") -> bool:
+    flight = flight_to(site, path)
+    flight.fingerprint = fingerprint
+    return site.has_given_up(flight)
 
 
 def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
@@ -75,7 +81,7 @@ def send(site: Site, flight: Flight, now: float) -> Flight:
 def refuse(
     site: Site, now: float, which: bytes = b"one", path: str = "/", **what
 ) -> PauseEffect | None:
-    """Have a request refused that was sent by no turn; and ended."""
+    """Refuse a request that was sent by no turn, and end it."""
     flight = flight_to(site, path)
     flight.sent_at = now
     effect = site.refused(flight, which, Refusal(now, "503", **what))
@@ -306,9 +312,7 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
 
 
 def set_shelf_aside(site: Site) -> PauseEffect | None:
-    """Have three pages of a section refused that were in flight together, and another
-    not.
-    """
+    """Refuse three pages of a section that were in flight together, and no other."""
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
         site.handed_out(page, 100, as_scout=False)
@@ -332,14 +336,14 @@ def test_a_section_alone_is_set_aside(site):
     assert site.faults.of(Page(site.name + "/other")) is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.faults.due("/shelf/", 111) == 111, (
+    assert site.due(111, "/shelf/") == 111, (
         "it is asked at once whether it is the section"
     )
-    assert site.faults.due("/unheard/", 111) == 111
+    assert site.due(111, "/unheard/") == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.pause.probe is probe
-    assert site.faults.due("/shelf/", 112) == inf
+    assert site.due(112, "/shelf/") == inf
     assert list(site.awaited) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
     assert site.answered(probe, 113, b"9") is PauseEffect.SECTION
@@ -352,19 +356,17 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
     set_shelf_aside(site)
     told = []
     for _ in range(2):
-        at = site.faults.due("/shelf/", 112)
+        at = site.due(112, "/shelf/")
         probe = hand_out(site, at, path="/shelf/9")
         told.append(site.refused(probe, b"9", Refusal(at, "503")))
         site.ended(probe, at)
         assert site.due(at) == at
     assert told == [PauseEffect.SECTION] * 2
     assert site.faults.aside["/shelf/"].pause.final_attempts == 50
-    at = site.faults.due("/shelf/", 112)
-    refused = flight_to(site, "/shelf/9")
-    unsent = flight_to(site, "/shelf/10")
-    assert site.is_given_up_for(refused, b"9")
-    assert not site.is_given_up_for(unsent, b"10")
-    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
+    at = site.due(112, "/shelf/")
+    assert has_given_up(site, b"9", "/shelf/9")
+    assert not has_given_up(site, b"10", "/shelf/10")
+    assert not has_given_up(site, b"other", "/other")
 
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
@@ -485,14 +487,14 @@ def test_each_request_gets_one_final_attempt(site):
         site.refused(probe, b"two", Refusal(at, "503"))
         site.ended(probe, at)
     assert not site.pause.is_given_up
-    assert site.is_given_up_for(flight_to(site), b"two")
+    assert has_given_up(site, b"two")
     for page in (b"one", b"never sent"):
-        assert not site.is_given_up_for(flight_to(site), page)
+        assert not has_given_up(site, page)
         at = site.due(at)
         last = hand_out(site, at)
         site.refused(last, page, Refusal(at, "503"))
         site.ended(last, at)
-        assert site.is_given_up_for(flight_to(site), page)
+        assert has_given_up(site, page)
     assert not site.pause.is_given_up
 
 
@@ -591,7 +593,7 @@ def test_given_up_it_is_asked_no_more(site):
 
 
 def fail(site, path, now, *, is_stated=False, **more):
-    """Have a request fail as with a 502, and return what its site says."""
+    """Let a request fail as with a 502, and return what its site says."""
     flight = flight_to(site, path)
     site.handed_out(flight, now, as_scout=False)
     refusal = Refusal(now, "502", is_outage=True, is_stated=is_stated)
@@ -599,7 +601,7 @@ def fail(site, path, now, *, is_stated=False, **more):
 
 
 def probe_in_vain(site, now, *, is_stated):
-    """Have probes fail until the site is given up; return when, and how many failed."""
+    """Let probes fail until the site is given up; return when, and how many failed."""
     while not site.pause.is_given_up:
         now = site.due(now)
         probe = flight_to(site, "/")
@@ -763,17 +765,15 @@ def test_it_is_written_down_as_plain_data(site):
     assert not list(site.left())
     refuse(site, 100)
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
-    assert left == (101, "503", 0, "")
+    assert left == LeftPause(101, "503", 0)
     again = Site(site.name, LAW)
     again.restore(100.5, left)
     assert again.due(100.5) == 101
 
 
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
-def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
-    """With the answer to its probe, though nothing was refused here; then all may go
-    again.
-    """
+def test_a_restored_pause_ends_with_the_answer_to_its_probe(left_by):
+    """Though nothing was refused here."""
     site = Site("https://example.com", PausePolicy(recovers=False))
     if left_by == "a former run":
         site.restore(100, LeftPause(103, "503", 1))
@@ -793,16 +793,16 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = Site("https://example.com", PausePolicy())
     site.restore(100, LeftPause(130, "503", 2, "/shop/"))
-    assert next(site.left()) == (130, "503", 2, "/shop/")
+    assert next(site.left()) == LeftPause(130, "503", 2, "/shop/")
     assert site.due(100) == 100
-    assert site.faults.due("/shop/", 100) == 130
+    assert site.due(100, "/shop/") == 130
     page = flight_to(site, "/shop/1")
     assert site.faults.of(page.request).is_reported
     site.handed_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
-    later = site.faults.due("/shop/", 131)
+    later = site.due(131, "/shop/")
     site.handed_out(probe, later, as_scout=False)
     assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION
     assert not list(site.left())
@@ -855,7 +855,7 @@ def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_wel
         assert site.refused(probe, b"1", Refusal(131, "503")) is None
     site.ended(probe, 131)
     assert not site.awaited
-    assert site.faults.is_over("/shop/")
+    assert site.decide(131, section="/shop/") is NEVER
 
 
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
@@ -865,7 +865,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     for section in "", "/a/":
         site.restore(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
-    assert site.due(100) == site.faults.due("/a/", 100) == 100
+    assert site.due(100) == site.due(100, "/a/") == 100
     site.handed_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
@@ -877,7 +877,7 @@ def test_sections_that_were_left_are_bounded(site):
     for number in range(MOST_SECTIONS + 1):
         site.restore(100, LeftPause(1e300, "503", 0, f"/{number}/"))
     assert len(site.faults.aside) == MOST_SECTIONS
-    assert site.faults.due("/0/", 100) < 100 + 1e6
+    assert site.due(100, "/0/") < 100 + 1e6
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from scrapy_mandelbot.politeness.flight import GO, Purpose
+from scrapy_mandelbot.politeness.flight import GO, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
@@ -76,7 +76,7 @@ class AnyOrder(RuleBasedStateMachine):
         flight = flight_to(self.site, path)
         is_probe = self.site.pause.awaits_probe
         section = self.site.faults.of(flight.request)
-        if section is not None and section.due(self.now) > self.now:
+        if section is not None and section.decide(self.now).wait is Wait.PAUSE:
             return
         self.site.handed_out(flight, self.now, as_scout=as_scout)
         self.flights.append(flight)
@@ -188,7 +188,9 @@ class AnyOrder(RuleBasedStateMachine):
         for section in self.site.faults.aside.values():
             assert repr(section)
             assert (
-                isfinite(section.due(self.now)) or section.pause.probe in self.flights
+                section.pause.is_given_up
+                or isfinite(section.pause.due(self.now))
+                or section.pause.probe in self.flights
             )
             assert not [
                 one for one in paths if one != section.path and one in section.path
@@ -208,9 +210,8 @@ class AnyOrder(RuleBasedStateMachine):
             again.restore(self.now, one)
         paths = [one.section for one in left if one.section]
         assert [section.path for section in again.faults.aside.values()] == paths
-        assert all(
-            isfinite(section.due(self.now)) for section in again.faults.aside.values()
-        )
+        pauses = [section.pause for section in again.faults.aside.values()]
+        assert all(isfinite(pause.due(self.now)) for pause in pauses)
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain or slowed."""
@@ -239,7 +240,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
             site.handed_out(flight, self.now, as_scout=False)
-            was_over = section.is_over()
+            was_over = section.pause.is_given_up
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)
             assert was_over == (section in list(site.faults.aside.values()))

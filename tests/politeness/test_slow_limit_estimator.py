@@ -13,7 +13,7 @@ def spans(
     begin: float = 0.0,
     asked: float = 4,
 ) -> float:
-    """Have so many pages come in so many seconds, each time till the next refusal."""
+    """Answer so many pages in so many seconds, each time until the next refusal."""
     now = begin
     for seconds, goods in given:
         for _ in range(goods):

@@ -191,6 +191,16 @@ def test_the_runs_of_a_job_are_one_crawl(tmp_path):
     assert pages_of(wednesday) == (34, 42)
 
 
+def test_a_resumed_run_that_knows_no_time_keeps_that_of_the_first():
+    """Of a site from which it got no page, or too few."""
+    first = a_crawl({"a": (40, "well", 0.1), "b": (40, "well", 0.1)})
+    then = first.then(a_crawl({"a": (0, "down", None), "b": (2, "well", 0.4)}))
+    assert then.sites == {
+        "a": CrawledSite(40, "down", 0.1),
+        "b": CrawledSite(42, "well", 0.4),
+    }
+
+
 def test_a_resumed_run_of_another_job_is_not_compared(tmp_path):
     """Its first run is unknown; the crawl that is known stays."""
     path = tmp_path / "shop.previous.json"

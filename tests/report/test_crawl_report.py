@@ -1,28 +1,27 @@
-"""What the report says of a crawl: the JSON, whose fields docs/report.rst names, and
-the page.
-"""
+"""What the report says of a crawl: the JSON, which a schema describes, and the page."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from clocks import MIDNIGHT as NOW
+from report_schema import SCHEMA, misfits_of
 from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.comparison import comparison, crawled_of
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import ConcurrencyRecord, PaceRecord, PauseRecord
+from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.summary import summary
 
-PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
+WORKER = {"worker", "pages", "lost", "began", "ended", "has_ended"}
 
 
 def fields_of(data, prefix=""):
-    """Return the names of all fields, as the page writes them."""
+    """Return the names of all fields, such as ``sites[].site``."""
     found = set()
     for name, value in data.items():
         found.add(prefix + name)
@@ -30,6 +29,20 @@ def fields_of(data, prefix=""):
             if isinstance(part, dict):
                 mark = "[]." if isinstance(value, list) else "."
                 found |= fields_of(part, prefix + name + mark)
+    return found
+
+
+def described(schema=None, prefix=""):
+    """Return the description of each field of the schema, by its name."""
+    found = {}
+    for name, one in (schema or SCHEMA)["properties"].items():
+        found[prefix + name] = one["description"]
+        inner = one.get("items", one)
+        if inner.get("$ref"):  # once, as one of ``sites``
+            inner = SCHEMA["$defs"]["site"] if name == "sites" else {}
+        if "properties" in inner:
+            mark = "[]." if "items" in one else "."
+            found |= described(inner, prefix + name + mark)
     return found
 
 
@@ -231,18 +244,55 @@ def test_5000_sites_are_a_page_of_less_than_3_megabytes():
     assert all(one["site"] in page for one in report["sites"])
 
 
-def test_the_page_names_all_of_the_json():
-    """Every field that a report may have, and no other."""
-    report = a_report(waiting=WAITING)
-    report["rest"] = None
+def a_whole_report() -> dict:
+    """Return a report that has a value wherever one may be."""
+    report = a_report(a_record(6, most_sites=4), waiting=WAITING)
     of_one = crawled_of(a_report(a_record(1)), "")
     report["compared"] = comparison(of_one, of_one._replace(sites={}))
-    of_sites = fields_of({"sites": report.pop("sites")})
-    of_total = {name.replace("sites[].", "total.") for name in of_sites}
-    found = (fields_of(report) - of_total) | of_sites
-    table = PAGE.read_text(encoding="utf-8").partition("\nThe JSON\n")[2]
-    documented = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
-    assert found - {"total"} == documented - {"total"}
+    report["unmet"] = ["60 pages came, and 100 are expected"]
+    return report
+
+
+def test_the_schema_describes_the_report():
+    """As it is written, and read again."""
+    report = json.loads(json.dumps(a_whole_report()))
+    assert misfits_of(report) == []
+
+
+def test_the_schema_describes_no_field_that_no_report_has():
+    """A field that has left the records leaves the schema as well."""
+    of_report = {name for name in described() if not name.startswith("workers")}
+    assert of_report <= fields_of(json.loads(json.dumps(a_whole_report())))
+    assert set(SCHEMA["properties"]["workers"]["items"]["properties"]) == WORKER
+
+
+def test_each_field_of_a_site_is_one_of_its_record():
+    """Each class of a record declares its fields; the report adds three."""
+    of_record = {one.json for one in SiteRecord.FIELDS.values() if one.json}
+    of_schema = set(SCHEMA["$defs"]["site"]["properties"])
+    assert of_schema == of_record | {"site", "sites", "state"}
+
+
+def test_each_field_has_a_description():
+    """They are the reference of the report."""
+    assert {name: said for name, said in described().items() if not said} == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"result": "GOOD"}, "'GOOD' is none of"),
+        ({"seconds": "3"}, ".seconds: '3' is no number"),
+        ({"sites": None}, ".sites: None is no array"),
+        ({"ended": "2026-11-29T03:15:00"}, "is no time"),
+        ({"colour": "red"}, ".colour is new"),
+        ({"from_former_run": -1}, "-1 is too small"),
+    ],
+)
+def test_a_report_that_the_schema_does_not_describe_is_noticed(change, said):
+    """Else the tests here would hold nothing."""
+    (one,) = misfits_of({**a_whole_report(), **change})
+    assert said in one
 
 
 def test_only_sites_that_answered_have_a_time_to_the_first_byte():

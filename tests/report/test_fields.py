@@ -8,11 +8,12 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from reports import a_record, a_report
 
-from scrapy_mandelbot.fields import Column, Field, Fold, field, recorded
+from scrapy_mandelbot.fields import Column, Field, Fold, Tile, field, recorded
 from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.job_report import JobState, job_report
+from scrapy_mandelbot.report.samples import UsageRecord
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.report.worker_report import compressed, filling
@@ -35,6 +36,8 @@ def received(monkeypatch) -> Field:
             json="bytes",
             column=Column("BYTES", 75),
             page=[Column("Bytes", 15)],
+            tile=Tile("Bytes in all", 25),
+            is_detailed=True,
         )
 
     (declared,) = One.FIELDS.values()
@@ -75,6 +78,8 @@ def test_a_number_that_is_declared_shows_in_json_table_and_page():
     page = page_of(report)
     assert '<th scope="col">Bytes</th>' in page
     assert "<td>3,000</td>" in page
+    assert "Bytes in all" in page
+    assert '"bytes":3000' in page
 
 
 @pytest.mark.usefixtures("received")
@@ -85,6 +90,22 @@ def test_a_number_that_is_declared_adds_up_over_workers():
     (site,) = made.data["sites"]
     assert site["bytes"] == made.data["total"]["bytes"] == 5_000
     assert "5,000" in made.text
+
+
+def test_the_statements_of_a_site_add_up_over_workers():
+    """They are of one site: the sum of all sites has none."""
+    bodies = []
+    for worker, said in (1, {"noai in meta": 2}), (2, {"noai in meta": 1, "tdm": 4}):
+        record = a_crawl(0)
+        record.of("https://0.example", NOW).usage = UsageRecord(statements=said)
+        bodies.append(left_by(worker, record))
+    made = job_report(bodies, JobState(NOW + 2, (), workers=0, unreported=0), 20)
+    (site,) = made.data["sites"]
+    assert site["usage"]["statements"] == [
+        {"name": "tdm", "count": 4},
+        {"name": "noai in meta", "count": 3},
+    ]
+    assert made.data["total"]["usage"]["statements"] == []
 
 
 def test_each_number_of_a_record_is_declared():

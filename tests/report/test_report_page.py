@@ -124,6 +124,84 @@ def test_the_first_word_has_a_colour_of_its_own(opened, scheme):
     assert len(colours) == 3
 
 
+SAID = {
+    "result": "INCOMPLETE",
+    "came": "Finished after 8 h 12 min. 59 pages. 393 answers of 502.",
+    "missing": (
+        (
+            "8 requests failed (8 of sites that were given up, such as https://a.example:"
+            " 503 for <GET https://a.example/8>, Retry-After: 600;"
+            " MANDELBOT_PAUSE_OPTIONS['total'] is over); links on those pages were not"
+            " followed."
+        ),
+    ),
+    "to_do": ("Raise MANDELBOT_PAUSE_OPTIONS['total'] to wait longer for such sites.",),
+}
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_first_screen_says_what_came_what_is_missing_and_what_to_do(opened, width):
+    """In this order, without a word of Python; the verdict has three lines at most."""
+    report = a_report(verdict="…", **SAID)
+    browser = opened(report)
+    browser.be(width, is_phone=width < 500)
+    opened(report)
+    verdict = one(browser, ".verdict")
+    assert verdict.text == f"INCOMPLETE {SAID['came']}"
+    line = float(verdict.value_of_css_property("line-height").removesuffix("px"))
+    assert verdict.size["height"] < 3.5 * line
+    answers = [item.text for item in all_of(browser, ".answers li")]
+    assert [text.split(" 8 ")[0].split(" Raise")[0] for text in answers] == [
+        "Missing",
+        "To do",
+    ]
+    assert "the pause option “total” is over" in answers[0]
+    assert not any("['" in text for text in answers)
+    last = all_of(browser, ".answers li")[-1]
+    assert last.location["y"] + last.size["height"] < 800
+
+
+def test_a_setting_that_the_verdict_names_leads_to_how_it_is_written(opened):
+    """Below the rules, to be copied."""
+    browser = opened(a_report(verdict="…", **SAID))
+    link = all_of(browser, ".answers a")[-1]
+    place = link.get_attribute("href").partition("#")[2]
+    written = one(browser, f"#{place}").text
+    assert written == 'MANDELBOT_PAUSE_OPTIONS = {"total": …}'
+
+
+@pytest.mark.parametrize(
+    ("width", "cut"), [(390, {"sites", "waiting", "rules"}), (1440, {"sites"})]
+)
+def test_a_table_that_scrolls_says_so(opened, width, cut):
+    """And one that fits does not."""
+    browser = opened()
+    browser.be(width, is_phone=width < 500)
+    opened()
+    said = browser.execute_async_script(
+        """
+        const done = arguments[0];
+        const hint = (one) => getComputedStyle(one, "::before").content;
+        const wide = [...document.querySelectorAll("section > .wide")];
+        const look = () => done(wide.filter((one) => hint(one).includes("scroll")).map(
+          (one) => one.getAttribute("aria-labelledby").split("-")[0]));
+        requestAnimationFrame(() => requestAnimationFrame(look));
+        """
+    )
+    assert set(said) == cut
+
+
+def test_milliseconds_are_not_called_slower(opened):
+    """Twice as long is noise below a tenth of a second."""
+    report = a_report()
+    for site in report["sites"]:
+        site["answers"]["first_time"] = 0.011
+        site["answers"]["time"] = 0.021
+    assert not any("Slower" in item.text for item in all_of(opened(report), ".short b"))
+    report["sites"][0]["answers"]["time"] = 0.2
+    assert any("Slower" in item.text for item in all_of(opened(report), ".short b"))
+
+
 def test_the_rules_of_many_sites_are_a_row_each(opened):
     """With the number of sites, and the one where a rule forbade most."""
     row = one(opened(), "section[aria-labelledby=rules-head] tbody tr").text

@@ -27,7 +27,9 @@ SITE = "https://example.com"
 DONE = JobState(now=NOW + 100, waiting=(), workers=0, unreported=0)
 
 
-def body_of(record, worker=1, *, ended=NOW + 60, has_ended=True, lost=()) -> bytes:
+def body_of(
+    record, worker=1, *, ended=NOW + 60, has_ended=True, lost=(), project=None
+) -> bytes:
     """Return what a worker leaves with such a record."""
     data = {
         "worker": worker,
@@ -37,6 +39,7 @@ def body_of(record, worker=1, *, ended=NOW + 60, has_ended=True, lost=()) -> byt
         "ended": ended,
         "has_ended": has_ended,
         "lost": list(lost),
+        "project": project,
     }
     for _ in filling(data, record, ended):
         pass
@@ -229,3 +232,85 @@ def test_the_same_rule_of_two_workers_is_one():
     made = job_report([body_of(a_crawl(one)) for one in sites], DONE, 20)
     (rule,) = made.data["sites"][0]["rules"]
     assert (rule["count"], made.data["sites"][0]["forbidden"]) == (2, 2)
+
+
+WELL = {"items": 50, "callbacks": {}, "failed_items": {}, "unwritten": {}}
+
+
+def of_fleet(*projects, expected=(), failing=(), workers=0):
+    """Return the report of a fleet, each worker of which brought 50 pages."""
+    bodies = [
+        body_of(a_crawl(a_site(50, site=f"https://{n}.example")), n, project=project)
+        for n, project in enumerate(projects, start=1)
+    ]
+    state = DONE._replace(expected=dict(expected), failing=failing, workers=workers)
+    return job_report(bodies, state, 20)
+
+
+@pytest.mark.parametrize(
+    ("errors", "rule", "sentence"),
+    [
+        ({}, None, " 100 pages."),
+        (
+            {"callbacks": {"KeyError": 40}},
+            "callbacks",
+            " 40 callbacks failed (KeyError).",
+        ),
+        (
+            {"failed_items": {"OSError": 90}},
+            "items",
+            " 90 items failed in a pipeline (OSError).",
+        ),
+        ({"unwritten": {"": 1}}, "unwritten", " 1 item could not be written."),
+        ({"callbacks": {"KeyError": 1}}, None, " 1 callback failed (KeyError)."),
+    ],
+)
+def test_a_fleet_is_judged_by_the_errors_of_all_workers(errors, rule, sentence):
+    """Its word is as that of a crawl which did all of it."""
+    made = of_fleet(WELL, {**WELL, **errors})
+    assert made.data["result"] == ("OK" if rule is None else "INCOMPLETE")
+    assert made.data["reasons"] == ([] if rule is None else [rule])
+    assert sentence in made.data["verdict"]
+    assert made.data["items"] == 100
+
+
+@pytest.mark.parametrize(
+    ("expected", "unmet"),
+    [
+        ({"pages": 100, "items": 100, "callbacks": 0}, []),
+        ({"pages": 101}, ["100 pages, at least 101 expected"]),
+        ({"items": 101}, ["100 items, at least 101 expected"]),
+        (
+            {"sites": {"https://1.example": {"pages": 60}}},
+            ["50 pages of https://1.example, at least 60 expected"],
+        ),
+    ],
+)
+def test_a_fleet_is_judged_as_a_whole(expected, unmet):
+    """No worker alone has brought what is expected."""
+    made = of_fleet(WELL, WELL, expected=expected, failing=["expectations"])
+    assert made.data["unmet"] == unmet
+    assert made.data["result"] == ("FAILED" if unmet else "OK")
+    assert made.has_failed == bool(unmet)
+    assert all(one in made.data["verdict"] for one in unmet)
+
+
+def test_a_fleet_that_runs_is_not_judged_yet():
+    """What is missing may come."""
+    made = of_fleet(
+        WELL,
+        expected={"pages": 1000},
+        failing=["incomplete", "expectations"],
+        workers=1,
+    )
+    assert made.data["unmet"] == []
+    assert not made.has_failed
+
+
+def test_what_a_fleet_cannot_be_compared_with_is_no_failure():
+    """No last crawl is kept; workers of an older version leave no items."""
+    made = of_fleet(WELL, None, expected={"of_last_time": 0.8, "items": 1})
+    assert made.data["result"] == "OK"
+    assert made.data["items"] is None
+    assert "Not compared: items " in made.data["verdict"]
+    assert "the previous crawl, of which a job on Redis keeps none" in made.text

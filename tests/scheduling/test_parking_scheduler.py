@@ -139,8 +139,8 @@ def test_one_site_takes_no_more_than_the_engine_sends(worker):
 @pytest.mark.parametrize(
     ("most", "taken"), [(1, 1), (4, 4), (8, 8), (9, 9), (100, 100)]
 )
-def test_as_many_are_taken_as_may_be_under_way(worker, most, taken):
-    """CONCURRENT_REQUESTS says how many, however many its site may be asked at once."""
+def test_no_more_are_taken_than_concurrent_requests_allows(worker, most, taken):
+    """However many its site may be asked at once."""
     one = worker(CONCURRENT_REQUESTS=most)
     one.shared.fill(HEALTHY, 600)
     one.take_all_turns()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from crawling import SCRAPYS_FORM, ensureDeferred
 from queueing import fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness.flight import Wait
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
+from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
+from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 from scrapy_mandelbot.throttle import load
 
 PLACES = 16
@@ -121,3 +128,16 @@ async def test_requests_that_are_left_to_the_next_run_take_no_place(
     Crawl.of(crawler).manual_control.give_up_all("the test")
     assert not is_enough(crawler, scheduler)
     scheduler.close("finished")
+
+
+@pytest.mark.parametrize("wait", [None, Wait.TURN])
+@pytest.mark.parametrize("before", [Wait.PAUSE, Wait.ROBOTS, Wait.NOTHING])
+def test_what_waits_for_no_pause_any_more_is_no_longer_counted_apart(before, wait):
+    storage = SimpleNamespace(length=lambda _: 3)
+    counts = QueueCounts(storage, RoundRobin(lambda _: 0))
+    site = Site("https://a.example", PausePolicy())
+    queue = SubQueue(site, QueueParts(site.name, "a.example", is_ours=False))
+    counts.note(queue, before, 0.0)
+    assert counts.paused.total + counts.left.total == 3
+    counts.note(queue, wait, 0.0)
+    assert counts.paused.total + counts.left.total == 0

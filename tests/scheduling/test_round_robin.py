@@ -156,3 +156,21 @@ def test_the_first_is_always_a_least_active_one_that_stands(steps):
             assert least is None
         else:
             assert standing[least] == min(standing.values())
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_site_keeps_its_other_queues_when_one_is_dropped(count):
+    """They would wait for ever: who changes the site finds its queues there."""
+    round_robin = RoundRobin(lambda _: 0)
+    site = Site("https://a.example", PausePolicy())
+    queues = [
+        SubQueue(site, QueueParts(site.name, f"slot {number}", is_ours=False))
+        for number in range(count)
+    ]
+    for one in queues:
+        round_robin.add(one)
+    round_robin.drop(queues[0])
+    assert list(round_robin.of(site)) == queues[1:]
+    for one in queues[1:]:
+        round_robin.drop(one)
+    assert list(round_robin.of(site)) == []

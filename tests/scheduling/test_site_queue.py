@@ -557,3 +557,32 @@ async def test_the_robots_txt_of_a_site_that_never_answered_holds_a_place(make_c
     assert len(throttle.in_flight.unresponsive) == 2
     throttle.release(flight)
     assert len(throttle.in_flight.unresponsive) == 1
+
+
+@ensureDeferred
+async def test_what_waits_for_a_time_of_its_own_is_counted_once_among_those_that_wait(
+    make_crawler, clock
+):
+    """While it waits, when its time has come, and when the queue is closed before."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    throttle = Crawl.of(crawler).throttle
+    waiting = Crawl.of(crawler).waiting
+    fill(scheduler, "https://a.example/1", "https://a.example/2")
+    (queue,) = throttle.in_flight.queues
+
+    def delay() -> None:
+        flight = throttle.flight_of(scheduler.next_request())
+        flight.not_before = clock.now() + 60
+        scheduler.enqueue_request(throttle.send_back(flight))
+
+    delay()
+    assert waiting("https://a.example") == 2
+    assert queue.delayed_of(throttle.sites.of("https://a.example")) == 1
+    clock.turn(60)
+    assert waiting("https://a.example") == 2
+    assert queue.delayed_of(throttle.sites.of("https://a.example")) == 0
+    delay()
+    delay()
+    assert len(list(queue.drain())) == 2
+    assert queue.delayed_of(throttle.sites.of("https://a.example")) == 0

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -142,12 +143,12 @@ def test_closing_twice_is_closing(store):
 def test_a_pause_is_kept_until_it_is_over(store):
     """The newer in place of the older; None ends it."""
     assert store.get_pauses() == {}
-    store.put_pause(SITE, StoredPause(SOON + 100.0, "503", 1))
-    store.put_pause("http://other.example", StoredPause(SOON + 50.0, "429"))
-    store.put_pause(SITE, StoredPause(SOON + 200.5, "503 again", 2))
+    store.put_pause(SITE, LeftPause(SOON + 100.0, "503", 1))
+    store.put_pause("http://other.example", LeftPause(SOON + 50.0, "429"))
+    store.put_pause(SITE, LeftPause(SOON + 200.5, "503 again", 2))
     assert store.get_pauses() == {
-        SITE: StoredPause(SOON + 200.5, "503 again", 2),
-        "http://other.example": StoredPause(SOON + 50.0, "429", 0),
+        SITE: LeftPause(SOON + 200.5, "503 again", 2),
+        "http://other.example": LeftPause(SOON + 50.0, "429", 0),
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}
@@ -179,6 +180,6 @@ def test_the_last_run_of_each_spider_is_kept(store):
 
 def test_pauses_that_are_over_may_be_left_out(store):
     """Who asks while it crawls wants those that hold."""
-    store.put_pause(SITE, StoredPause(SOON + 100.0, "503"))
-    store.put_pause("http://other.example", StoredPause(SOON + 50.0, "429"))
-    assert store.get_pauses(SOON + 50.0) == {SITE: StoredPause(SOON + 100.0, "503")}
+    store.put_pause(SITE, LeftPause(SOON + 100.0, "503"))
+    store.put_pause("http://other.example", LeftPause(SOON + 50.0, "429"))
+    assert store.get_pauses(SOON + 50.0) == {SITE: LeftPause(SOON + 100.0, "503")}

@@ -11,7 +11,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import _MOST_AT_ONCE, SqliteStore
 
 SITE, OTHER = "https://example.com", "https://other.example"
@@ -201,7 +202,7 @@ def test_a_file_that_takes_nothing_keeps_nobody_waiting(open_store, pragma):
     """Read-only or full: each goes by what it knows itself, and by what can be read."""
     store = open_store()
     store.put_copy(SITE, COPY)
-    store.put_pause(SITE, StoredPause(store._now() + 90, "503"))
+    store.put_pause(SITE, LeftPause(store._now() + 90, "503"))
     store.database.execute(pragma)
     for number in range(200):
         assert claim(store, f"http://{number}" * 50) == 0
@@ -227,7 +228,7 @@ def test_pauses_of_others_are_read_once(open_store, clock):
     """With what this crawl has written itself, which it knows."""
     one, other = open_store(), open_store()
     other.get_pauses()
-    pause = StoredPause(clock.now() + 100, "503", 2)
+    pause = LeftPause(clock.now() + 100, "503", 2)
     one.put_pause(SITE, pause)
     assert other.changed_pauses() == {SITE: pause}
     assert other.changed_pauses() == {}
@@ -240,7 +241,7 @@ def test_many_pauses_are_read_in_slices(open_store, clock):
     one, other = open_store(), open_store()
     other.get_pauses()
     for number in range(_MOST_AT_ONCE + 10):
-        one.put_pause(f"http://{number}", StoredPause(clock.now() + 100, "503"))
+        one.put_pause(f"http://{number}", LeftPause(clock.now() + 100, "503"))
     counts = [len(other.changed_pauses()) for _ in range(3)]
     assert counts == [_MOST_AT_ONCE, 10, 0]
 
@@ -250,5 +251,5 @@ def test_a_pause_written_by_another_clock_is_as_long_as_there(open_store, clock)
     ahead = open_store(now=lambda: clock.now() + 3_600)
     store = open_store()
     store.get_pauses()
-    ahead.put_pause(SITE, StoredPause(clock.now() + 3_600 + 90, "503"))
-    assert store.changed_pauses() == {SITE: StoredPause(clock.now() + 90, "503")}
+    ahead.put_pause(SITE, LeftPause(clock.now() + 3_600 + 90, "503"))
+    assert store.changed_pauses() == {SITE: LeftPause(clock.now() + 90, "503")}

@@ -13,7 +13,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -332,7 +333,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(
     first = stores(path)
     for name in ("http://a", "http://b"):
         first.put_copy(name, COPY)
-        first.put_pause(name, StoredPause(2000.0, "503", 2))
+        first.put_pause(name, LeftPause(2000.0, "503", 2))
         first.put_turn(name, 3000.0)
         first.put_run(name, 1.0)
     first.close()
@@ -348,7 +349,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(
         store.get_copy("http://a"), CachedRobots
     )
     pauses, turns = store.get_pauses(), store.get_turns(0.0)
-    assert pauses["http://b"] == StoredPause(2000.0, "503", 2)
+    assert pauses["http://b"] == LeftPause(2000.0, "503", 2)
     assert turns["http://b"] == 3000.0
     assert all(isinstance(due, float) and due < 1e9 for due in turns.values())
     assert all(
@@ -405,10 +406,10 @@ def test_what_a_file_does_not_take_is_bounded_in_memory(tmp_path, monkeypatch):
 def test_a_pause_is_no_longer_where_the_clock_was_set_back(path, stores):
     """By a day between two runs; in the run after the next it is still no longer."""
     first = stores(path, now=lambda: 100_000.0)
-    first.put_pause("http://a", StoredPause(100_060.0, "503"))
+    first.put_pause("http://a", LeftPause(100_060.0, "503"))
     first.close()
     second = stores(path, now=lambda: 13_600.0)
-    assert second.get_pauses() == {"http://a": StoredPause(13_660.0, "503")}
+    assert second.get_pauses() == {"http://a": LeftPause(13_660.0, "503")}
     second.close()
     third = stores(path, now=lambda: 13_610.0)
-    assert third.get_pauses() == {"http://a": StoredPause(13_660.0, "503")}
+    assert third.get_pauses() == {"http://a": LeftPause(13_660.0, "503")}

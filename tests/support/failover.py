@@ -45,19 +45,17 @@ class Failover:
             client.wait(1, 10_000)
 
     def fall_behind(self) -> None:
-        """Have the replica be told of nothing that comes from now on."""
+        """Tell the replica nothing that comes from now on."""
         self.catch_up()
         self._replication.hold()
 
     def lose_primary(self) -> None:
-        """Have it be gone, and the address lead to the replica, which is none but that
-        as yet.
-        """
+        """Stop it, and lead the address to the replica, which is no primary yet."""
         self.primary.kill()
         self._replication.cut()
         self.address.lead_to(self.replica.port)
         self.address.cut()
 
     def promote(self) -> None:
-        """Have the replica be the primary."""
+        """Make the replica the primary."""
         self.replica.promote()

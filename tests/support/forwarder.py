@@ -39,7 +39,7 @@ class Forwarder:
             thread.join()
 
     def lead_to(self, port: int) -> None:
-        """Have new connections lead to another port; those that there are stay."""
+        """Lead new connections to another port; open ones stay."""
         self._target = port
 
     def cut(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forked import Forked
     from twisted.internet.defer import Deferred
 
-    from scrapy_mandelbot.store.contract import StoredPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 LONGEST = 60  # seconds that a run may take
 SPIDER = """
@@ -73,7 +73,7 @@ class Job:
         lines = (self._folder / "items.jsonl").read_text().splitlines()
         return Counter(json.loads(line)["url"] for line in lines)
 
-    def pauses(self) -> dict[str, StoredPause]:
+    def pauses(self) -> dict[str, LeftPause]:
         """Return the pauses that the last run has left."""
         store = SqliteStore(self._folder / "job" / "mandelbot.db")
         try:

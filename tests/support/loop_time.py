@@ -34,6 +34,7 @@ _COMPARE_TIMES = (
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.downloader.handlers.http2",
     "scrapy.extensions.corestats",
+    "scrapy.throttler",
     "scrapy.utils.asyncio",
 )
 """Modules of Scrapy that read the machine's clock, in some version of Scrapy."""

@@ -62,7 +62,7 @@ class MemoryJob:
         return StoredRequest(number, body)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
-        """Have a request that was claimed wait again."""
+        """Let a request that was claimed wait again."""
         self._claimed.remove(number)
         self._add(number, line, place, body)
 

@@ -96,7 +96,7 @@ def fill(scheduler: Scheduler, *urls: str, **arguments: object) -> None:
 
 
 def refuse(crawler: Crawler, url: str, retry_after: float = 1000.0) -> None:
-    """Have a site refuse a request that is not from the queue: it is paused."""
+    """Let a site refuse a request that is not from the queue: it is paused."""
     throttle = Crawl.of(crawler).throttle
     flight = throttle.flight_of(Request(url))
     throttle.pauses.refused(flight, "503", retry_after)

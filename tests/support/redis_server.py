@@ -53,18 +53,14 @@ USER = "robot:se%2Fcret"
 """As it stands in a URL."""
 
 
+RIGHTS = "~mandelbot:* &mandelbot:* +@all -@dangerous"
+"""Of a worker's user, as docs/machines.rst has them."""
+
+
 def add_user(client: redis.Redis) -> None:
-    """Add a user with a password, who may use the package's keys and channels, and no
-    others.
-    """
-    client.acl_setuser(
-        "robot",
-        enabled=True,
-        passwords=["+se/cret"],
-        keys=["mandelbot:*"],
-        channels=["*"],
-        categories=["+@all"],
-    )
+    """Add a user with a password and the rights that docs/machines.rst asks for."""
+    user = ("robot", "reset", "on", ">se/cret")
+    client.execute_command("ACL", "SETUSER", *user, *RIGHTS.split())
 
 
 class RedisServer:
@@ -131,11 +127,11 @@ class RedisServer:
         self._end(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """Have it take connections and answer nothing, until :meth:`thaw`."""
+        """Let it take connections and answer nothing, until :meth:`thaw`."""
         self._running().send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Have it go on where :meth:`freeze` held it."""
+        """Let it go on where :meth:`freeze` held it."""
         self._running().send_signal(signal.SIGCONT)
 
     def clear(self) -> None:
@@ -143,7 +139,7 @@ class RedisServer:
         self._ask(b"FLUSHALL\r\n")
 
     def replicate(self, port: int) -> None:
-        """Have it be a replica of the server on a port, and wait until it has all of
+        """Make it a replica of the server on a port, and wait until it has all of
         that.
         """
         self._ask(b"REPLICAOF 127.0.0.1 %d\r\n" % port)
@@ -154,7 +150,7 @@ class RedisServer:
             time.sleep(0.01)
 
     def promote(self) -> None:
-        """Have it be a replica no longer."""
+        """Make it a primary again."""
         self._ask(b"REPLICAOF NO ONE\r\n")
 
     def _running(self) -> subprocess.Popen:
@@ -219,3 +215,13 @@ class ClusterNode(RedisServer):
         super().start()
         while b"cluster_state:ok" not in self._ask(b"CLUSTER INFO\r\n"):
             time.sleep(0.01)
+
+
+class Sentinel(RedisServer):
+    """A Sentinel that watches nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        own = folder / "sentinel.conf"
+        own.touch()  # it writes there what it knows
+        self._command[1:1] = [str(own), "--sentinel"]

@@ -74,7 +74,7 @@ class Past:
         self._values = {key: redis.dump(key) for key in redis.keys("*")}
 
     def come_back(self) -> None:
-        """Have it be so again, as where a replica takes over that was behind."""
+        """Bring that state back, as a replica does that takes over and was behind."""
         self._redis.flushall()
         for key, value in self._values.items():
             self._redis.restore(key, 0, value)

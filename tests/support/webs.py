@@ -43,7 +43,7 @@ _LATE: WeakSet[IDelayedCall] = WeakSet()
 
 
 def later(seconds: float, call: Callable[..., object], *arguments: Any) -> IDelayedCall:
-    """Have a site of this process go on with an answer when so much time has passed."""
+    """Continue an answer of this process' site when so much time has passed."""
     from twisted.internet import reactor
 
     late = reactor.callLater(seconds, call, *arguments)

@@ -80,7 +80,7 @@ class World:
         return flight
 
     def come(self) -> Flight:
-        """Have a request come that never was in the queue: a robots.txt, a file."""
+        """Admit a request that never was in the queue: a robots.txt, a file."""
         request = Request(f"{SITE}/robots.txt")
         self.downloader.active.add(request)
         return self.throttle.flight_of(request)

@@ -11,7 +11,7 @@ from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
-from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.peers import Peers
 
@@ -239,7 +239,7 @@ def test_what_a_store_does_not_have_yet_or_ever_is_not_over(
         open_scheduler(crawler)
     other, one = (World(crawler, 0) for crawler in crawlers)
     third = SqliteStore(tmp_path / "one.db", now=clock.now)
-    third.put_pause("https://third.example", StoredPause(clock.now() + 100, "503"))
+    third.put_pause("https://third.example", LeftPause(clock.now() + 100, "503"))
     clock.turn(0.4)
     one.refused(30)
     assert not other.may_go()

@@ -19,7 +19,7 @@ def sites() -> Sites:
 
 @pytest.fixture
 def few(monkeypatch):
-    """Have three sites remembered, and five in trouble."""
+    """Remember three sites, and five in trouble."""
     monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_SITES", 3)
     monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_IN_TROUBLE", 5)
 

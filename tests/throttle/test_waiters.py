@@ -51,7 +51,7 @@ class World:
         self.woken += 1
 
     def wait(self, name: str, longest: float = inf) -> Flight:
-        """Have a request of the site that the name begins with wait."""
+        """Let a request wait, of the site that the name begins with."""
         request = Request(f"https://{name[0]}.example/{name}")
         self.active.add(request)
         flight = Flight(request, self.sites[name[0]])

@@ -8,6 +8,7 @@ import pytest
 from running import (  # noqa: F401 - hooks and fixtures
     browser,
     chromium,
+    javascript,
     nothing_is_sent_but_to_loopback,
     pytest_collection_finish,
     pytest_make_parametrize_id,

@@ -5,7 +5,7 @@
 --            is), left (the last run that gave pages up), outcome (how the last run ended) and over (when),
 --            fingerprints and sets (how many there are), expires (how many parts of the keys expire, as no
 --            work is left),
---            knows:W (the version of worker W), reported (of which run there are reports), unreported (how
+--            knows:W and with:W (the version of worker W, and digests of its settings), reported (of which run there are reports), unreported (how
 --            many of them are gone), look:VERSION (how far its workers have looked through what is set
 --            aside)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
@@ -143,7 +143,7 @@ local function retire(worker)
   redis.call('HDEL', key('looking'), worker)
   redis.call('ZREM', key('workers'), worker)
   redis.call('SADD', key('ended'), worker)
-  redis.call('HDEL', key('meta'), 'knows:' .. worker)
+  redis.call('HDEL', key('meta'), 'knows:' .. worker, 'with:' .. worker)
   local newest = tonumber(redis.call('HGET', key('meta'), 'workers') or 0)
   local forgotten = worker + 0 <= newest - 1000 and worker or worker - 1000
   if not redis.call('ZSCORE', key('workers'), forgotten) then

@@ -1,10 +1,11 @@
 -- ARGV: version of this form, milliseconds of a lease, token of the worker, version of its spider,
--- its project, or '' where that does not matter.
+-- its project, or '' where that does not matter, and digests of its settings.
 --
 -- Returns: version alone, where it is to be called again, as a part of the keys no longer expires;
 --   version, and the job's project, where that is another; else
 --   version; number of the worker; number of the run; sites that wait; other workers; when the job began,
---   in milliseconds of this server; when it finished, 0 where something has come since; fingerprints.
+--   in milliseconds of this server; when it finished, 0 where something has come since; fingerprints;
+--   the digests of each other worker.
 
 local lease = tonumber(ARGV[2])
 local version = redis.call('HGET', key('meta'), 'version')
@@ -20,6 +21,10 @@ if parts > 0 then
 end
 
 local now = now_ms()
+-- It has joined already where it did not get the reply: that worker is nobody.
+for _, one in ipairs(redis.call('ZRANGE', key('workers'), 0, -1)) do
+  if last_exchange(one, ARGV[3]) ~= '-1' then retire(one) end
+end
 local worker = redis.call('HINCRBY', key('meta'), 'workers', 1)
 redis.call('HSET', key('meta'), 'version', ARGV[1])
 redis.call('HSETNX', key('meta'), 'born', now)
@@ -42,7 +47,7 @@ if is_alone or not has_looked then
   if not looks then redis.call('HDEL', key('meta'), 'look:' .. ARGV[4]) end
 end
 
-redis.call('HSET', key('meta'), 'knows:' .. worker, ARGV[4])
+redis.call('HSET', key('meta'), 'knows:' .. worker, ARGV[4], 'with:' .. worker, ARGV[6])
 redis.call('ZADD', key('workers'), now + lease, worker)
 redis.call('HSET', key('exchanges'), worker, ARGV[3] .. ' 0')
 local run = redis.call('HGET', key('meta'), 'run') or '0'
@@ -50,4 +55,8 @@ local born = redis.call('HGET', key('meta'), 'born')
 local waiting = redis.call('ZCARD', key('due')) + redis.call('ZCARD', key('last'))
 local outcome, over, known = unpack(redis.call('HMGET', key('meta'), 'outcome', 'over', 'fingerprints'))
 local is_over = outcome == 'finished' and waiting == 0 and redis.call('EXISTS', key('owner')) == 0
-return {ARGV[1], worker, run, waiting, #others, born, is_over and over or '0', known or '0'}
+local digests = {}
+for _, one in ipairs(others) do
+  digests[#digests + 1] = redis.call('HGET', key('meta'), 'with:' .. one) or ''
+end
+return {ARGV[1], worker, run, waiting, #others, born, is_over and over or '0', known or '0', digests}

@@ -7,13 +7,15 @@ as many as fit; ``report.json`` has those of all sites.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import pages
 from mandelbot.formatting import counted, number
 
-from scrapy_mandelbot.fields import page_table
+from scrapy_mandelbot.fields import details, page_table, tiles
+from scrapy_mandelbot.report.comparison import NOTICED
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.time_text import duration, without_zone
 
@@ -36,16 +38,6 @@ _TROUBLES = {
 
 RESULTS = {"OK": "good", "INCOMPLETE": "warning", "FAILED": "error"}
 """The kind of each result, which gives it its colour."""
-TILES = (
-    ("Sites", "sites", "", ""),
-    ("Pages", "pages", "", ""),
-    ("Lost", "lost", "error", "lost"),
-    ("Forbidden", "forbidden", "note", "forbidden"),
-    ("Refused", "refused", "warning", "refused"),
-    ("Pauses", "pauses", "warning", "pauses"),
-    ("No answer", "failures", "warning", "failures"),
-)
-"""Heading, field of the sums, kind if it is not 0, and which sites to show then."""
 
 
 def changes(compared: dict[str, Any]) -> str:
@@ -94,10 +86,52 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "note", "Refused", f"{refused}; {pauses}, {time} in all."
 
 
+_SETTING = re.compile(r"(MANDELBOT_[A-Z_]+)(?:\['(\w+)'\])?")
+"""A setting, or one of its options, as the verdict names it."""
+
+
+def linked(sentence: str) -> list[tuple[str, str]]:
+    """Return a sentence in parts: texts, and the settings that they lead to, or ""."""
+    parts = []
+    at = 0
+    for found in _SETTING.finditer(sentence):
+        setting, option = found.groups()
+        parts.append((sentence[at : found.start()], ""))
+        parts.append((_short(setting, option), setting))
+        at = found.end()
+    parts.append((sentence[at:], ""))
+    return parts
+
+
+def _short(setting: str, option: str | None) -> str:
+    if option is None:
+        return setting
+    group = setting.removeprefix("MANDELBOT_").removesuffix("_OPTIONS").lower()
+    return f"the {group} option “{option}”"
+
+
+def settings_named(sentences: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each setting that sentences name, and how it is written."""
+    written: dict[str, list[str]] = {}
+    for sentence in sentences:
+        for setting, option in _SETTING.findall(sentence):
+            options = written.setdefault(setting, [])
+            if option and option not in options:
+                options.append(option)
+    return [(name, _assignment(name, options)) for name, options in written.items()]
+
+
+def _assignment(name: str, options: list[str]) -> str:
+    if not options:
+        return f"{name} = …"
+    values = ", ".join(f'"{option}": …' for option in options)
+    return f"{name} = {{{values}}}"
+
+
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     sites = report["sites"]
     lost = report["total"]["lost"]
-    if lost:
+    if lost and not report["missing"]:
         text = "Links on those pages were not followed."
         yield "warning", "Lost", f"{counted(lost, 'request')} failed. {text}"
     for state, what in _TROUBLES.items():
@@ -160,7 +194,7 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         first_time = answers["first_time"]
         if time is None or first_time is None:
             continue
-        if time > _SLOWER * first_time:
+        if time >= NOTICED and time > _SLOWER * first_time:
             now = f"median time to the first byte {duration(time)}"
             text = f"{one['site']}: {now}, at first {duration(first_time)}"
             slower.append((time / first_time, text))
@@ -185,26 +219,6 @@ _SITES_AT_FIRST = 20  # without scripts
 _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
-_DETAILED = (
-    "answers",
-    "concurrency",
-    "gaps",
-    "in_flight",
-    "others",
-    "pace",
-    "pause_list",
-    "refusals",
-    "retry_after",
-    "robots_answers",
-    "rules",
-    "sitemaps",
-    "statuses",
-    "tags",
-    "timeline",
-    "turns",
-    "turn_waits",
-    "usage",
-)
 _FIRST = (("site", "Site"), ("state", "End"))
 """The first columns: fields of the JSON, and headings."""
 
@@ -230,7 +244,9 @@ def page_of(report: dict[str, Any]) -> str:
         "details": _details(report["sites"][: len(rows)]),
         "total": report["total"]["timeline"] and _packed(report["total"]["timeline"]),
     }
-    left = report["sites"][len(rows) :]
+    folded = len(report["sites"]) - len(rows)
+    if report["rest"]:
+        folded += report["rest"]["sites"]
     return pages.render(
         __name__,
         "report.html.jinja",
@@ -238,14 +254,14 @@ def page_of(report: dict[str, Any]) -> str:
             "report": report,
             "total": report["total"],
             "columns": [words for _, words in columns()],
-            "first_rows": [
-                [value if isinstance(value, str) else number(value) for value in row]
-                for row in rows[:_SITES_AT_FIRST]
-            ],
+            "first_rows": [_as_text(row) for row in rows[:_SITES_AT_FIRST]],
             "sites_listed": len(rows),
             "sites": report["total"]["sites"],
-            "folded": len(left) + (report["rest"]["sites"] if report["rest"] else 0),
+            "folded": folded,
             "in_short": list(in_short(report)),
+            "missing": list(map(linked, report["missing"])),
+            "to_do": list(map(linked, report["to_do"])),
+            "settings": settings_named([*report["missing"], *report["to_do"]]),
             "result_kind": RESULTS.get(report["result"], ""),
             "tiles": list(_tiles(report["total"])),
             "compared": report["compared"],
@@ -264,12 +280,13 @@ def page_of(report: dict[str, Any]) -> str:
 
 def _tiles(total: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
     """Yield heading, number, kind, and the choice of sites that it leads to."""
-    for heading, field, kind, choice in TILES:
-        count = total[field]
-        if count:
-            yield heading, count, kind, choice
+    for about, tile in tiles(SiteRecord.FIELDS):
+        name = about.json or about.name
+        count = total[name]
+        if count and tile.kind:
+            yield tile.heading, count, tile.kind, name
         else:
-            yield heading, count, "", ""
+            yield tile.heading, count, "", ""
 
 
 def _changed(compared: dict[str, Any] | None) -> list[tuple[str, ...]]:
@@ -302,6 +319,10 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
         yield row
 
 
+def _as_text(row: list[Any]) -> list[str]:
+    return [value if isinstance(value, str) else number(value) for value in row]
+
+
 def _cell(value: Any, column: Column) -> Any:
     """Return what is in a column, given the value of its field in the JSON."""
     if value is None or not column.path:
@@ -312,17 +333,18 @@ def _cell(value: Any, column: Column) -> Any:
 
 
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
+    names = details(SiteRecord.FIELDS)
     room = _DETAILS
-    details = {}
+    shown_of = {}
     for place, site in enumerate(sites):
-        shown = {name: site[name] for name in _DETAILED if site.get(name) is not None}
+        shown = {name: site[name] for name in names if site.get(name) is not None}
         if "timeline" in shown:
             shown["timeline"] = _packed(shown["timeline"])
         room -= len(json.dumps(shown))
         if room < 0:
             break
-        details[str(place)] = shown
-    return details
+        shown_of[str(place)] = shown
+    return shown_of
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:

@@ -208,4 +208,15 @@
   byId("choices").hidden = false;
   legend();
   show();
+
+  // a table that is cut says so; one that is not has no hint
+  const fits = new ResizeObserver((seen) => {
+    for (const { target } of seen) {
+      const wide = target.closest(".wide");
+      wide.classList.toggle("cut", wide.scrollWidth > wide.clientWidth + 1);
+    }
+  });
+  for (const one of document.querySelectorAll(".wide, .wide > table")) {
+    fits.observe(one);
+  }
 })();

@@ -241,6 +241,11 @@ def test_rule_explains_findings(robots):
     assert run.stdout.decode().startswith(
         "misspelt-field (error, is unread)\n  A field is misspelt."
     )
+    assert run.stdout.decode().endswith(
+        "  found in line 2:\n    User-agent: *\n    Dissallow: /a\n"
+        "  clean:\n    User-agent: *\n    Disallow: /a\n"
+    )
+    assert "redirects=5" in robots("rule", "many-redirects").stdout.decode()
     rules = json.loads(robots("rule", "--format", "json").stdout)["rules"]
     assert [rule["code"] for rule in rules] == list(FINDINGS)
     run = robots("rule", "misspelled-field")

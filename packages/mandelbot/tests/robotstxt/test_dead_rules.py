@@ -126,8 +126,8 @@ def test_a_character_that_nobody_sees_is_found_at_both_ends(sign):
 
 
 @pytest.mark.parametrize(("text", "line", "codes"), WRONG)
-def test_the_line_has_this_and_nothing_else(text, line, codes):
-    """Errors and warnings of one line."""
+def test_a_line_has_these_errors_and_warnings(text, line, codes):
+    """And no others."""
     assert found_in(text, line) == codes
 
 

@@ -86,6 +86,13 @@ Comment: hello
 
 
 @pytest.mark.parametrize("dialect", ["mandelbot", "rfc9309", "google"])
+def test_a_line_without_a_field_does_not_part_agents_from_their_delay(dialect):
+    body = b"User-agent: one\nhello you\nUser-agent: two\nCrawl-delay: 5\nDisallow: /x"
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    assert [robots.crawl_delay(agent) for agent in ("one", "two")] == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("dialect", ["mandelbot", "rfc9309", "google"])
 def test_a_delay_belongs_to_the_agents_whose_lines_stand_right_before_it(dialect):
     """Though the rules that follow are for all of them: no robot gets another one's
     delay.

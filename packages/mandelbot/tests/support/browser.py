@@ -90,7 +90,7 @@ class Browser(webdriver.Chrome):
         self.get(path.as_uri())
 
     def be(self, width: int, height: int = 900, *, is_phone: bool = False) -> None:
-        """Have a window or a phone's screen of a size in CSS pixels."""
+        """Set the size of the window, or of a phone's screen, in CSS pixels."""
         size = {
             "width": width,
             "height": height,

@@ -54,9 +54,9 @@ def pytest_xdist_make_scheduler(config, log):
     So a module's server, browser or corpus is made ready once, and no process waits at
     the end for one that has several long tests left.
     """
-    from xdist.scheduler import WorkStealingScheduling
+    from slow_first import SlowFirst
 
-    return WorkStealingScheduling(config, log)
+    return SlowFirst(config, log)
 
 
 _SENT_OUT: set[str] = set()
@@ -96,6 +96,22 @@ def chromium():
     if not browsers.IS_THERE:
         pytest.skip("needs chromium and chromedriver")
     started = browsers.Browser()
+    yield started
+    started.quit()
+
+
+@pytest.fixture(
+    scope="session", params=["node", pytest.param("browser", marks=pytest.mark.slow)]
+)
+def javascript(request):
+    """Run scripts of a page that touch no document: in Node, and in Chromium."""
+    if request.param == "browser":
+        yield request.getfixturevalue("chromium")
+        return
+    node = pytest.importorskip("node")
+    if node.NODE is None:
+        pytest.skip("the page's scripts are not tested here: needs node, or chromium")
+    started = node.Node()
     yield started
     started.quit()
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from mandelbot.answers.meaning import NOTHING, Kind, ResponseMeaning
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
-"""Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each.
-"""
+"""Statuses that pause a site by default. Scrapy-mandelbot's docs have their sources."""
 _A_RULE = re.compile(
     rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])[ \t]*(?:dis)?allow[ \t]*:", re.IGNORECASE
 )
@@ -211,6 +210,8 @@ class SiteKnowledge(NamedTuple):
     """Whether the host has answered anything in this run."""
     uncounted: int = 0
     """Tries in vain while no site answered; they lengthen the wait, and end nothing."""
+    is_nameless: bool = False
+    """Whether the resolver says that no host has the site's name."""
 
 
 NOTHING_KNOWN = SiteKnowledge()
@@ -310,6 +311,15 @@ class OutcomePolicy(NamedTuple):
         """Seconds before the last of the short tries."""
         return self.first_wait * _GROWTH ** (SHORT_TRIES - 2)
 
+    def waits_after(self, times: int) -> float:
+        """Return the seconds of all waits between the short tries after so many.
+
+        >>> OutcomePolicy().waits_after(1)
+        121.0
+        """
+        steps = range(times - 1, self.short_tries - 1)
+        return sum(self.first_wait * _GROWTH**step for step in steps)
+
     def outcome_of(
         self, answer: Answer, known: SiteKnowledge = NOTHING_KNOWN
     ) -> Outcome:
@@ -327,7 +337,13 @@ class OutcomePolicy(NamedTuple):
         reason = f"robots.txt: {answer}{said}, {row.meaning}"
         retry_after = answer.meaning.wait if is_heeded else None
         outcome = Outcome(
-            kind, reason, answer.status, retry_after, row.case, failure=answer.failure
+            kind,
+            reason,
+            answer.status,
+            retry_after,
+            row.case,
+            failure=answer.failure,
+            is_nameless=known.is_nameless,
         )
         if row.takes is _never_answered:
             step = known.times - 1
@@ -384,6 +400,8 @@ class Outcome(NamedTuple):
     serves_for: float | None = None
     """Seconds for which it holds, in this run alone; None: as long as the project says.
     """
+    is_nameless: bool = False
+    """Whether the resolver says that no host has the site's name."""
 
     @property
     def is_new(self) -> bool:
@@ -481,7 +499,7 @@ def _never_answered(
 def _is_tried_enough(
     answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
 ) -> bool:
-    is_enough = known.times >= policy.short_tries
+    is_enough = known.is_nameless or known.times >= policy.short_tries
     return is_enough and _never_answered(answer, known, policy)
 
 

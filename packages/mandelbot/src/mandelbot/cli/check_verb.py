@@ -143,7 +143,10 @@ def explain_rules(invocation: Invocation) -> Result:
     """Explain the findings that are named, or all of them."""
     codes = [_code(word) for word in invocation.opts.codes] or list(FINDINGS)
     data = {"rules": [reports_on.rule_data(code) for code in codes]}
-    return Result(0, data, reports_on.rule_text(codes, invocation.terminal.paint))
+    text = reports_on.rule_text(
+        codes, invocation.terminal.paint, with_examples=bool(invocation.opts.codes)
+    )
+    return Result(0, data, text)
 
 
 _NOT_FOUND = frozenset({404, 410})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mandelbot.findings.source import LintHit, quoted
+from mandelbot.findings.source import LintHit, quoted, readable
 from mandelbot.findings.spelling import Spelling
 from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
 from mandelbot.robotstxt.records import RecordProblem, name_of
@@ -158,7 +158,7 @@ def _more_than_a_name(value: str, name: str) -> tuple[str, str] | None:
         return "agent-is-header", f"{said} is a whole header; {read}"
     if _is_several(value):
         lines = "; ".join(
-            f"User-agent: {quoted(one)[1:-1]}" for one in _names_in(value)[:_MOST_NAMES]
+            f"User-agent: {readable(one)}" for one in _names_in(value)[:_MOST_NAMES]
         )
         return "several-names", f"{said} names several robots: write {lines}."
     if "*" in value and not name:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.source import STANDARD, LintHit, quoted
+from mandelbot.findings.source import STANDARD, LintHit, quoted, readable
 from mandelbot.findings.structure import SEARCH_ENGINES
 from mandelbot.robotstxt.index import FEW
 from mandelbot.robotstxt.known_robots import TOKENS
@@ -329,7 +329,7 @@ def _check_dropped(groups: list[Group]) -> Check:
             agents = groups[places[0]].agents
             agent = next(one for one in agents if name_of(one).lower() == name)
             message = (
-                f"{quoted(name_of(agent))[1:-1]} may fetch what"
+                f"{readable(name_of(agent))} may fetch what"
                 f" {_closing_lines(dropped)} to others: its own group replaces the"
                 " group for *."
             )

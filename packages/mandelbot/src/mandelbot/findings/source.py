@@ -10,7 +10,13 @@ from mandelbot.formatting import shown
 from mandelbot.robotstxt.dialects import DIALECTS, documented
 from mandelbot.robotstxt.full_urls import host_of
 from mandelbot.robotstxt.grammar import grammar_of
-from mandelbot.robotstxt.records import Outline, Record, name_of, read_outline
+from mandelbot.robotstxt.records import (
+    Group,
+    Outline,
+    Record,
+    name_of,
+    read_outline,
+)
 
 STANDARD = DIALECTS["mandelbot"]
 """Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
@@ -77,9 +83,19 @@ def _is_html(body: bytes) -> bool:
 _SHOWN = 60  # characters of a value in a message
 
 
+def readable(text: str) -> str:
+    """Return a text for a message: not too long, nothing unprintable."""
+    return shown(text, _SHOWN)
+
+
 def quoted(text: str) -> str:
     """Return a value for a message: in quotes, not too long, nothing unprintable."""
-    return f'"{shown(text, _SHOWN)}"'
+    return f'"{readable(text)}"'
+
+
+def has_star(group: Group) -> bool:
+    """Return whether a group is for all robots."""
+    return any(name_of(agent) == "*" for agent in group.agents)
 
 
 def named_robots(names: list[str]) -> str:
@@ -87,15 +103,15 @@ def named_robots(names: list[str]) -> str:
     first, *others = names
     more = ""
     if len(others) == 1:
-        more = f" and {quoted(others[0])[1:-1]}"
+        more = f" and {readable(others[0])}"
     elif others:
         more = f" and {len(others)} more robots"
-    return f"{quoted(first)[1:-1]}{more}"
+    return f"{readable(first)}{more}"
 
 
 def field_of(record: Record) -> str:
     """Return a line's field for a message, as documents write it."""
-    return documented(quoted(record.name)[1:-1].lower())
+    return documented(readable(record.name).lower())
 
 
 _MARK = re.compile(r"[\s#*=-]*(BEGIN|START|END)[\s:]+(\w.*?)[\s#*=-]*")

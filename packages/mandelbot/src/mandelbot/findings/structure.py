@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.source import LintHit, field_of, named_robots, quoted
+from mandelbot.findings.source import (
+    LintHit,
+    field_of,
+    has_star,
+    named_robots,
+    quoted,
+)
 from mandelbot.findings.syntax import is_agent_misspelt, meant_field
 from mandelbot.findings.usage_checks import STATEMENT_FIELDS
 from mandelbot.robotstxt.dialects import (
@@ -40,12 +47,13 @@ def check_wide_names(
 ) -> Check:
     """Names, in lower case with their first lines, that are a part of another's."""
     effort = _EFFORT
-    lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
+    sizes = set(map(len, first_line))
+    lengths = sorted(size for size in sizes if size >= _SHORTEST)
     for name, line in first_line.items():
         if effort < 0:
             return
         own = name[:_LONGEST]
-        effort -= sum(len(own) for length in lengths if length <= len(own))
+        effort -= len(own) * bisect_right(lengths, len(own))
         for wide in dict.fromkeys(_parts(own, lengths)):
             wide_line = first_line.get(wide)
             if wide_line is None or group_of[wide] == group_of[name]:
@@ -73,10 +81,7 @@ _OF_GROUPS = frozenset({*GROUP_FIELDS, *FIELDS_OF_USE}) - {"license"}
 def check_structure(source: LintInput) -> Check:
     """What is wrong with the groups of the file."""
     outline = source.outline
-    # Some robots read a misspelt User-agent: what follows stands in a group then.
-    misspelt = next(
-        (one.number for one in outline.records if is_agent_misspelt(one)), inf
-    )
+    misspelt = _first_misspelt(outline)
     for record in outline.outside:
         if record.number < misspelt and record.field in _OF_GROUPS:
             line = "write User-agent: * above it, if it is for all robots"
@@ -93,6 +98,17 @@ def check_structure(source: LintInput) -> Check:
     yield from _check_about_all(outline)
 
 
+def _first_misspelt(outline: Outline) -> float:
+    """Return the line of the first misspelt User-agent; ``inf``: there is none.
+
+    Some robots read it: what follows stands in a group then.
+    """
+    for record in outline.records:
+        if is_agent_misspelt(record):
+            return record.number
+    return inf
+
+
 def _check_blank_lines(outline: Outline) -> Check:
     """A blank line closes a group, and must separate two (Moderatobot, "Groups")."""
     part = _START
@@ -101,7 +117,8 @@ def _check_blank_lines(outline: Outline) -> Check:
     for record in outline.records:
         if record.is_blank:
             is_reported = is_reported and part == _CLOSED
-            part = _CLOSED if part != _START else part
+            if part != _START:
+                part = _CLOSED
         elif record.field == "user-agent":
             if part == _DIRECTIVES:
                 message = "There is no blank line before this User-agent."
@@ -127,16 +144,14 @@ def _lines_at_the_end(outline: Outline) -> Iterator[tuple[int, str, bool]]:
     follows is about the use of pages. A blank line is a gap; before such a statement a
     comment is one, too.
     """
-    for_all = [
-        record
-        for group in outline.groups
-        if any(name_of(agent) == "*" for agent in group.agents)
-        for record in group.directives
-    ]
-    group = outline.groups[-1] if outline.groups else None
-    names = [name_of(agent) for agent in group.agents] if group else []
-    if group is None or not for_all or "*" in names:
+    for_all: list[Record] = []
+    for group in outline.groups:
+        if has_star(group):
+            for_all += group.directives
+    if not for_all or has_star(outline.groups[-1]):
         return
+    group = outline.groups[-1]
+    names = [name_of(agent) for agent in group.agents]
     own = [record for record in group.directives if record.field in _ABOUT_PAGES]
     said_to_all = {(record.field, record.value) for record in for_all}
     fields_to_all = {record.field for record in for_all}
@@ -227,7 +242,8 @@ def _check_names(outline: Outline) -> Check:
                 yield LintHit("star-before-robots", star, message)
             first_line.setdefault(name, agent.number)
         if star is None:
-            star = next((a.number for a in group.agents if name_of(a) == "*"), None)
+            stars = [agent.number for agent in group.agents if name_of(agent) == "*"]
+            star = stars[0] if stars else None
     yield from check_wide_names(first_line, group_of)
 
 
@@ -255,16 +271,7 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
         yield LintHit(
             "group-without-disallow", number, f"The group for {name} has no Disallow."
         )
-    empty = next(
-        (one for one in rules if one.field == "disallow" and not one.value), None
-    )
-    if empty and any(
-        one.field == "disallow" and one.value for one in rules[rules.index(empty) :]
-    ):
-        message = (
-            "An empty Disallow, which allows everything, stands before other rules."
-        )
-        yield LintHit("empty-disallow-first", empty.number, message)
+    yield from _check_empty_first(rules)
     delays = [record for record in group.directives if record.field == "crawl-delay"]
     reader = next((known for known in map(_dropped, group.agents) if known), None)
     if delays and reader:
@@ -279,6 +286,19 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
                 yield LintHit("nonstandard-for-all", record.number, message)
+
+
+def _check_empty_first(rules: list[Record]) -> Check:
+    disallowing = [rule for rule in rules if rule.field == "disallow"]
+    for place, rule in enumerate(disallowing):
+        if rule.value:
+            continue
+        if any(later.value for later in disallowing[place:]):
+            message = (
+                "An empty Disallow, which allows everything, stands before other rules."
+            )
+            yield LintHit("empty-disallow-first", rule.number, message)
+        return
 
 
 _PREFIXES = ("allow", "disallow")
@@ -359,15 +379,22 @@ def _is_for_all(value: str, hosts: frozenset[str]) -> bool:
     return parts is not None and parts[1] in _EVERYTHING and host_of(value) in hosts
 
 
+def _names_in(group: Group) -> dict[str, str]:
+    """Return the names in lower case, the last one first, each as it stands first."""
+    names: dict[str, str] = {}
+    for agent in reversed(group.agents):
+        name = name_of(agent)
+        if name:
+            names[name.lower()] = name
+    return names
+
+
 def _check_closed(outline: Outline, hosts: frozenset[str]) -> Check:
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
         facts = _Closed.of(group, hosts)
-        names = {
-            name.lower(): name for name in map(name_of, reversed(group.agents)) if name
-        }
-        for name, as_named in names.items():
+        for name, as_named in _names_in(group).items():
             written.setdefault(name, as_named)
             groups_of.setdefault(name, []).append(facts)
     closing = {name: _closing(groups) for name, groups in groups_of.items()}
@@ -432,16 +459,17 @@ def _hardly_meant(
     found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
         if len(groups) > 1 and name != "*":  # of all robots, the last word may be meant
-            lets_in = (
-                one.is_open or (one.has_rules and name in SEARCH_ENGINES)
-                for one in groups
-            )
-            if any(
-                is_so and not _closing([one])
-                for is_so, one in zip(lets_in, groups, strict=True)
-            ):
+            is_engine = name in SEARCH_ENGINES
+            if any(_is_let_in(one, is_engine=is_engine) for one in groups):
                 found.setdefault(name)
     return found
+
+
+def _is_let_in(group: _Closed, *, is_engine: bool) -> bool:
+    """Return whether a group lets a robot in, on purpose."""
+    if not group.is_open and not (group.has_rules and is_engine):
+        return False
+    return _closing([group]) is None
 
 
 def _check_version(group: Group) -> Check:
@@ -503,9 +531,8 @@ def _check_about_all(outline: Outline) -> Check:
 
 def _check_yandexs(group: Group) -> Check:
     """Host and Clean-param stand at the end of Yandex's group (Moderatobot)."""
-    last = max(
-        (r.number for r in group.directives if r.field in GROUP_FIELDS), default=0
-    )
+    members = [one for one in group.directives if one.field in GROUP_FIELDS]
+    last = members[-1].number if members else 0
     for record in group.directives:
         if record.field in {"host", "clean-param"} and record.number < last:
             message = f"{field_of(record)} comes before line {last} of Yandex's group."

@@ -6,7 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.findings.source import STANDARD, LintHit, named_robots, quoted
+from mandelbot.findings.source import (
+    STANDARD,
+    LintHit,
+    has_star,
+    named_robots,
+    quoted,
+    readable,
+)
 from mandelbot.preferences.in_robots_txt import split_path
 from mandelbot.preferences.statements import MEANINGS, READERS, Statement
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS, KNOWN_ROBOTS
@@ -21,19 +28,19 @@ STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
 TRAINING = "disallowaitraining"
 # statements and rules of groups that share a name, compared in a file
 _EFFORT = 200_000
-_KEYS = {
-    source: {
-        word.partition("=")[0]
-        for (of, word), meaning in MEANINGS.items()
-        if of == source and not meaning.now
-    }
-    for source in STATEMENT_FIELDS
-}
-_OLDER_KEYS = {
-    word.partition("=")[0]
-    for (source, word), meaning in MEANINGS.items()
-    if source == "content-usage" and meaning.now
-}
+
+
+def _keys(field: str, *, are_older: bool = False) -> set[str]:
+    """Return the keys that a field may have, those in force or those of old drafts."""
+    keys = set()
+    for (source, word), meaning in MEANINGS.items():
+        if source == field and bool(meaning.now) is are_older:
+            keys.add(word.partition("=")[0])
+    return keys
+
+
+_KEYS = {field: _keys(field) for field in STATEMENT_FIELDS}
+_OLDER_KEYS = _keys("content-usage", are_older=True)
 _EVERYTHING = frozenset({"/", "/*"})
 
 
@@ -45,7 +52,7 @@ def check_content_usage(record: Record) -> Check:
         with_commas = ", ".join(value.replace(";", " ").replace(",", " ").split())
         such_as = "such as train-ai=n."
         if READERS["content-usage"](with_commas).words:
-            such_as = f"such as {quoted(with_commas)[1:-1]}: robots ignore all of it."
+            such_as = f"such as {readable(with_commas)}: robots ignore all of it."
         message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, {such_as}"
         yield LintHit("bad-content-usage", record.number, message)
         return
@@ -192,7 +199,9 @@ def _in_several(groups: list[Group]) -> Iterator[tuple[str, list[int]]]:
         for name in {name_of(agent).lower() for agent in group.agents}:
             if name:
                 places[name].append(place)
-    yield from ((name, of_name) for name, of_name in places.items() if len(of_name) > 1)
+    for name, of_name in places.items():
+        if len(of_name) > 1:
+            yield name, of_name
 
 
 def _against(allowing: _Facts, refusing: _Facts) -> Check:
@@ -239,7 +248,7 @@ def _dropped(groups: list[Group], facts: list[_Facts]) -> Check:
     """Find refusals for * that a robot ignores, as its own group replaces them."""
     refused: dict[str, int] = {}
     for group, of_group in zip(groups, facts, strict=True):
-        if any(name_of(agent) == "*" for agent in group.agents):
+        if has_star(group):
             for said in of_group.refused.values():
                 refused.setdefault(said.category, said.line)
     if refused:
@@ -289,20 +298,25 @@ def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
     """Uses that are allowed to all, while the robots for them are shut out."""
     shut: dict[str, tuple[str, int]] = {}
     for group, of_group in zip(groups, facts, strict=True):
-        line = next(
-            filter(None, (of_group.rules.get((path, False)) for path in _EVERYTHING)), 0
-        )
-        for agent in group.agents if line else ():
-            token = CONTROL_TOKENS.get(name_of(agent).lower())
-            for category in token.refuses if token else ():
-                shut.setdefault(category, (name_of(agent), line))
+        closing = [of_group.rules.get((path, False)) for path in _EVERYTHING]
+        lines = [line for line in closing if line]
+        if not lines:
+            continue
+        for agent in group.agents:
+            name = name_of(agent)
+            token = CONTROL_TOKENS.get(name.lower())
+            if token is None:
+                continue
+            for category in token.refuses:
+                shut.setdefault(category, (name, lines[0]))
     for group, of_group in zip(groups, facts, strict=True):
-        if any(name_of(agent) == "*" for agent in group.agents):
-            for (category, path), allowed in of_group.allowed.items():
-                if category in shut and path is None:
-                    name, line = shut[category]
-                    message = (
-                        f"{category} is allowed to all, but {name}, which stands for"
-                        f" it, is disallowed in line {line}."
-                    )
-                    yield LintHit("usage-contradiction", allowed.line, message)
+        if not has_star(group):
+            continue
+        for (category, path), allowed in of_group.allowed.items():
+            if category in shut and path is None:
+                name, line = shut[category]
+                message = (
+                    f"{category} is allowed to all, but {name}, which stands for"
+                    f" it, is disallowed in line {line}."
+                )
+                yield LintHit("usage-contradiction", allowed.line, message)

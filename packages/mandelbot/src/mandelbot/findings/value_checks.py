@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mandelbot.findings.source import ABSOLUTE_URL, LintHit, quoted
+from mandelbot.findings.source import ABSOLUTE_URL, LintHit, quoted, readable
 from mandelbot.findings.usage_checks import (
     TRAINING,
     check_content_signal,
@@ -83,7 +83,7 @@ def _check_clean_param(record: Record) -> Check:
     if len(names) > 1:
         paths = [word for word in words[1:] if word[0] in "/*"]
         line = " ".join(["&".join(names), *paths])
-        message = f"There is a space between parameters: write {quoted(line)[1:-1]}."
+        message = f"There is a space between parameters: write {readable(line)}."
         yield LintHit("space-in-clean-param", record.number, message)
 
 
@@ -120,24 +120,24 @@ def _check_path(record: Record) -> Check:
             yield LintHit("empty-allow", number, "Allow has no path.")
         return
     if record.field == "allow" and not path.strip("/*"):
-        message = f"{field}: {_path_shown(path)} allows what is allowed by default."
+        message = f"{field}: {readable(path)} allows what is allowed by default."
         yield LintHit("allow-all", number, message)
     yield from _check_beginning(path, field, number)
     yield from _check_meaning(path, number)
     yield from _check_wildcards(path, field, number)
     yield from _check_path_characters(path, number)
     if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
-        message = f"{field}: {_path_shown(path)} names an index page."
+        message = f"{field}: {readable(path)} names an index page."
         yield LintHit("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
-        message = f"{field}: {_path_shown(path)} matches the file itself."
+        message = f"{field}: {readable(path)} matches the file itself."
         yield LintHit("robots-txt-in-rule", number, message)
 
 
 def _check_beginning(path: str, field: str, number: int) -> Check:
     if path[0] == "*":
         if path.strip("*"):
-            message = f"{field}: {_path_shown(path)} does not begin with a slash."
+            message = f"{field}: {readable(path)} does not begin with a slash."
             yield LintHit("leading-star", number, message)
     elif _SCHEME.match(path):
         return  # see `check_full_urls`
@@ -261,7 +261,7 @@ def _check_wildcards(path: str, field: str, number: int) -> Check:
     if "*" not in path and "$" not in path:
         return
     if "*" in path or path[-1] == "$":
-        message = f"{field}: {_path_shown(path)} has wildcards."
+        message = f"{field}: {readable(path)} has wildcards."
         yield LintHit("wildcard", number, message)
     if (
         len(path) > 1
@@ -306,10 +306,6 @@ def _space_in(path: str) -> str:
     if all(part.startswith("/") for part in parts):
         return f"{{}} has {len(parts)} paths in one line: write {len(parts)} lines."
     return "There is a space in {}."
-
-
-def _path_shown(path: str) -> str:
-    return quoted(path)[1:-1]
 
 
 _CHECKS: dict[str, Callable[[Record], Check]] = {

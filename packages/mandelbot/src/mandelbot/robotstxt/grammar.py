@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 
@@ -78,12 +78,13 @@ _LITERAL = r"[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
 
 #: Spellings of Disallow and User-agent that Google's parser and Protego read.
-_MISSPELT = {
-    word.encode(): (field, re.compile(rf"[\r\n]{_WS}((?i:{word}){_WS}:[^#\r\n]*)"))
-    for field, words in sorted(DIALECTS["google"].spellings)
-    for word in words
-    if field != "sitemap"
-}
+_MISSPELT: dict[bytes, tuple[str, re.Pattern[str]]] = {}
+for _field_meant, _words in sorted(DIALECTS["google"].spellings):
+    if _field_meant == "sitemap":
+        continue
+    for _word in _words:
+        _misspelt = re.compile(rf"[\r\n]{_WS}((?i:{_word}){_WS}:[^#\r\n]*)")
+        _MISSPELT[_word.encode()] = (_field_meant, _misspelt)
 
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
@@ -104,14 +105,11 @@ class Grammar:
             dialect.patterns != "globs" and not dialect.index_htm_is_directory
         )
         """Whether a rule matches only URLs that begin with its literal head."""
+        decides = dialect.precedence, dialect.empty_rules_decide
         self.can_list = (
             dialect.patterns != "globs"
-            and (dialect.precedence, dialect.empty_rules_decide) in _LISTED
-            and all(
-                word[:1] == field[0]
-                for field, words in dialect.spellings
-                for word in words
-            )
+            and decides in _LISTED
+            and _are_known_by_first_letters(dialect)
         )
         """Whether `RuleList`, which knows fields by their first letters, decides as the
         dialect.
@@ -135,12 +133,12 @@ class Grammar:
         """
         if dialect.full_urls and not dialect.paths_as_written:
             self.full_url = _full_url(dialect)
-        others = (
-            name for field in _RULE_OR_AGENT for name in _spellings(field, dialect)[1:]
-        )
         self._rule_or_agent = None
         if self.can_list and _GROUPS(dialect) in _GROUPS_ALIKE:
-            line = rf"\n{_WS}(?=(.)){_field([*_RULE_OR_AGENT, *others], dialect)}{_WS}"
+            words = [*_RULE_OR_AGENT]
+            for field in _RULE_OR_AGENT:
+                words += _spellings(field, dialect)[1:]
+            line = rf"\n{_WS}(?=(.)){_field(words, dialect)}{_WS}"
             line += _rule_value(dialect, has_prefixes=True)
             self._rule_or_agent = re.compile(line, re.ASCII)
         name = r"[^:#\r\n]*"
@@ -148,9 +146,9 @@ class Grammar:
             name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
-        members = (
-            name for field in GROUP_FIELDS for name in _spellings(field, dialect)
-        )
+        members: list[str] = []
+        for field in GROUP_FIELDS:
+            members += _spellings(field, dialect)
         self.member = _line(_field(members, dialect), "")
         """A line with a field that applies to the agents of a group: Allow,
         Crawl-delay.
@@ -173,9 +171,7 @@ class Grammar:
             body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
         # Google skips a mark that was cut short as well
         elif body[:1] == _UTF8_MARK[:1]:
-            body = body[
-                next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :
-            ]
+            body = _without_mark(body)
         if too_long:
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         if dialect.nul_ends_line and b"\0" in body:
@@ -184,10 +180,8 @@ class Grammar:
             body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
         limit = dialect.line_limit
         if limit is not None and len(body) > limit:
-            lines = (
-                (one.rstrip(b"\r\n"), one) for one in body.splitlines(keepends=True)
-            )
-            body = b"".join(text[:limit] + line[len(text) :] for text, line in lines)
+            lines = body.splitlines(keepends=True)
+            body = b"".join(_cut(line, limit) for line in lines)
         return body
 
     def agent_lines(self, text: str) -> Iterator[re.Match[str]]:
@@ -206,7 +200,9 @@ class Grammar:
     def robot_name(self, value: str) -> str:
         """Return the name in the value of a User-agent line; it may be empty."""
         name = self._agent_name.match(value)
-        return name[0] if name else ""
+        if name is None:
+            return ""
+        return name[0]
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
         """Return the lower-case names to look for, each followed by its fallbacks."""
@@ -214,11 +210,10 @@ class Grammar:
         others = self._fallbacks
         if others.keys().isdisjoint(names):
             return names
-        return tuple(
-            dict.fromkeys(
-                one for name in names for one in (name, *others.get(name, ()))
-            )
-        )
+        all_names: list[str] = []
+        for name in names:
+            all_names += [name, *others.get(name, ())]
+        return tuple(dict.fromkeys(all_names))
 
     def rules_in_small_file(
         self, body: bytes, robot: tuple[str, ...]
@@ -244,8 +239,10 @@ class Grammar:
             name = lines[end][1] + lines[end][2]
             if name != "*":
                 name = decode(self.robot_name(name)).lower()
-            if name == "*" or name in robot:
-                place = min(place, everyone if name == "*" else robot.index(name))
+            if name == "*":
+                place = min(place, everyone)
+            elif name in robot:
+                place = min(place, robot.index(name))
             if place < best:
                 best = place
                 rules = []
@@ -285,15 +282,14 @@ class Grammar:
     def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
         """Return number, text and field of a rule, else a name, only for others."""
         lower = b"" if self.dialect.spellings else body.lower()
-        for word in [word for word in _MISSPELT if word in lower]:
-            field, misspelt = _MISSPELT[word]
+        for word, (field, misspelt) in _MISSPELT.items():
+            if word not in lower:
+                continue
             text = searchable(body)
-            if line := misspelt.search(text):
-                return (
-                    line_number(text, line.start()),
-                    value_of(line[1]),
-                    documented(field),
-                )
+            line = misspelt.search(text)
+            if line is not None:
+                number = line_number(text, line.start())
+                return number, value_of(line[1]), documented(field)
         return None
 
     def field_line(self, field: str) -> re.Pattern[str]:
@@ -318,11 +314,12 @@ class Grammar:
     ) -> list[tuple[int, str]]:
         """Return number and value of each line with a field, in spans or the file."""
         text = searchable(body)
-        found = [
-            line
-            for start, end, _ in ([(0, len(text), 1)] if spans is None else spans)
-            for line in self.field_line(field).finditer(text, start, end)
-        ]
+        if spans is None:
+            spans = [(0, len(text), 1)]
+        expression = self.field_line(field)
+        found: list[re.Match[str]] = []
+        for start, end, _ in spans:
+            found += expression.finditer(text, start, end)
         ends = line_ends(text) if found else []
         return [(bisect_right(ends, line.start()), value_of(line[1])) for line in found]
 
@@ -340,6 +337,28 @@ def grammar_of(dialect: str | Dialect) -> Grammar:
     return Grammar(DIALECTS[dialect])
 
 
+def _without_mark(body: bytes) -> bytes:
+    """Return a body without its byte-order mark, or what is there of the mark."""
+    for size in (3, 2):
+        if body.startswith(_UTF8_MARK[:size]):
+            return body[size:]
+    return body[1:]
+
+
+def _cut(line: bytes, limit: int) -> bytes:
+    """Return a line with its line end, and so many bytes before that at the most."""
+    text = line.rstrip(b"\r\n")
+    return text[:limit] + line[len(text) :]
+
+
+def _are_known_by_first_letters(dialect: Dialect) -> bool:
+    """Return whether each spelling begins as its field does."""
+    for field, words in dialect.spellings:
+        if any(word[:1] != field[0] for word in words):
+            return False
+    return True
+
+
 def _line(field: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"[\r\n]{_WS}{field}{_WS}{value}", re.ASCII)
 
@@ -353,7 +372,7 @@ def _any_of(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, names))
 
 
-def _field(names: Iterable[str], dialect: Dialect) -> str:
+def _field(names: Sequence[str], dialect: Dialect) -> str:
     """Return the expression for a field and its colon, or what the dialect accepts."""
     anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
     with_colon = rf"(?i:{_any_of(names)}){anything}:"

@@ -106,14 +106,17 @@ def as_servers_read_it(url: str) -> str | None:
     if not _IS_ODD(path):
         return None
     segments: list[str] = []
-    for part in filter(None, path.split("/")):
+    is_folder = False
+    for part in path.split("/")[1:]:
         dots = normalise(part)
+        is_folder = dots in {"", ".", ".."}
         if dots == "..":
             del segments[-1:]
-        elif dots != ".":
+        elif not is_folder:
             segments.append(part)
-    is_folder = path.endswith("/") or dots in {".", ".."}
-    resolved = "/" + "/".join(segments) + "/" * (is_folder and bool(segments))
+    resolved = "".join(f"/{segment}" for segment in segments)
+    if is_folder or not segments:
+        resolved += "/"
     return url[:begin] + resolved + url[end:]
 
 

@@ -86,7 +86,7 @@ class Verdict:
 
     @property
     def is_too_costly(self) -> bool:
-        """Whether it is forbidden as comparing costs too much (docs/limits.rst)."""
+        """Whether it is forbidden as comparing costs too much."""
         return self.reason == self.TOO_COSTLY
 
     def __bool__(self) -> bool:

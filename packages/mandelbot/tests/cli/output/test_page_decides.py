@@ -1,4 +1,4 @@
-"""The page reads and decides in the browser as the package does: by the same line, for
+"""The page's scripts read and decide as the package does: by the same line, for
 the same reason.
 """
 
@@ -59,12 +59,11 @@ def alone(dialect):
 
 
 @pytest.fixture(scope="module")
-def decide(chromium):
+def decide(javascript):
     """Ask the page's scripts about files, URLs and agents.
 
     Returns answers, lines, groups, reasons.
     """
-    chromium.get("about:blank")
 
     def ask(questions):
         data = [
@@ -80,7 +79,7 @@ def decide(chromium):
             for robots, asked in questions
         ]
         # As JSON in a text: so even lone surrogates arrive.
-        answers = chromium.execute_script(
+        answers = javascript.execute_script(
             SCRIPT + DECIDE, json.dumps(data), sorted(BROWSER_WORDS)
         )
         return [
@@ -319,14 +318,14 @@ def test_any_file_is_decided_alike(decide, body, dialect, asked):
 
 @settings(max_examples=examples(100))
 @given(several=st.lists(st.one_of(texts, urls), min_size=1, max_size=30))
-def test_urls_and_escapes_are_read_alike(chromium, several):
+def test_urls_and_escapes_are_read_alike(javascript, several):
     """Targets are the package's, whatever the text."""
     script = (
         SCRIPT + "return arguments[0].map((t) => [targetOf(t), googleTarget(t),"
         " normalise(t)]);"
     )
     parts = [split_url(text) for text in several]
-    assert chromium.execute_script(script, several) == [
+    assert javascript.execute_script(script, several) == [
         [split and normalised(split[1]), google_target(text), normalised(text)]
         for text, split in zip(several, parts, strict=True)
     ]
@@ -354,13 +353,13 @@ HEADERS = (
 )
 
 
-def test_agents_have_the_same_names(chromium):
+def test_agents_have_the_same_names(javascript):
     """The names that a header is looked for by, in the same order."""
     script = (
         SCRIPT + "return arguments[0].map((agents) => namesOf(agents, arguments[1]));"
     )
     several = [[header] for header in HEADERS] + [list(HEADERS)]
-    found = chromium.execute_script(script, several, sorted(BROWSER_WORDS))
+    found = javascript.execute_script(script, several, sorted(BROWSER_WORDS))
     assert found == [list(names_in_order(tuple(agents))) for agents in several]
 
 

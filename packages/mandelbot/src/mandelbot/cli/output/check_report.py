@@ -6,12 +6,15 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from mandelbot import findings
 from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint, lint_delivery
@@ -226,7 +229,7 @@ def _more_like_it(found: list[dict[str, Any]]) -> str:
     return f" And {count:,} more, line{plural} {', '.join(listed)}."
 
 
-def rule_data(code: str) -> dict[str, str]:
+def rule_data(code: str) -> dict[str, Any]:
     """Return what a finding is about, for a program."""
     kind = FINDINGS[code]
     return {
@@ -235,19 +238,47 @@ def rule_data(code: str) -> dict[str, str]:
         "consequence": str(kind.consequence),
         "text": kind.text,
         "why": kind.why,
+        "example": _examples()[code],
     }
 
 
-def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
-    """Return what findings are about, and to whom they matter."""
+def _examples() -> dict[str, dict[str, Any]]:
+    """Return the examples of docs/findings.rst, which a test compares with them."""
+    file = resources.files(findings).joinpath("examples.json")
+    examples: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))
+    return examples
+
+
+def rule_text(
+    codes: Iterable[str], paint: TerminalStyle, *, with_examples: bool
+) -> str:
+    """Return what findings are about, to whom they matter, and what has them."""
+    examples = _examples() if with_examples else {}
     parts = []
     for code in codes:
         kind = FINDINGS[code]
         head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
         text = paint.wrapped(kind.text, 2, "  ")
         why = paint.wrapped(kind.why, 2, "  ")
-        parts.append(joined([head, text, why]))
+        parts.append(joined([head, text, why, *_example_text(examples.get(code))]))
     return "\n".join(parts)
+
+
+def _example_text(example: dict[str, Any] | None) -> list[str]:
+    if example is None:
+        return []
+    if "line" not in example:
+        return [
+            f"  found: {example['found']}",
+            f"  clean: {example['clean']}",
+        ]
+    where = f"in line {example['line']}" if example["line"] else "in the whole file"
+    return [
+        f"  found {where}:",
+        indent(example["found"].rstrip("\n"), "    "),
+        "  clean:",
+        indent(example["clean"].rstrip("\n"), "    "),
+    ]
 
 
 def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:

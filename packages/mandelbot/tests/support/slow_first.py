@@ -1,0 +1,85 @@
+"""In which order the tests run where several processes share them.
+
+The slowest modules begin first: what is left for the end, when a process that has
+nothing left takes tests of another, is quick. How long a module takes was recorded with
+``--record-seconds`` in ``tests/seconds.tsv``; modules that it does not name come last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdist.scheduler import WorkStealingScheduling
+
+if TYPE_CHECKING:
+    import pytest
+
+RECORD = "tests/seconds.tsv"
+"""Seconds by module, from the folder in which pytest runs."""
+
+
+def module_of(node_id: str) -> str:
+    return node_id.partition("::")[0]
+
+
+def recorded(root: Path) -> dict[str, float]:
+    """Return the seconds by module; none where nothing was recorded."""
+    try:
+        lines = (root / RECORD).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    rows = (line.split("\t") for line in lines)
+    return {module: float(seconds) for module, seconds in rows}
+
+
+def dealt(tests: list[str], seconds: dict[str, float], hands: int) -> list[int]:
+    """Return the positions of tests in the order in which they are given out.
+
+    Modules are dealt to so many processes, the one with the slowest tests first, each
+    to the process that has the fewest seconds so far.
+    """
+    modules: dict[str, list[int]] = {}
+    for position, node_id in enumerate(tests):
+        modules.setdefault(module_of(node_id), []).append(position)
+
+    def seconds_of_a_test(module: str) -> float:
+        return seconds.get(module, 0.0) / len(modules[module])
+
+    loads = [0.0] * hands
+    piles: list[list[int]] = [[] for _ in range(hands)]
+    for module in sorted(modules, key=seconds_of_a_test, reverse=True):
+        hand = loads.index(min(loads))
+        loads[hand] += seconds.get(module, 0.0)
+        piles[hand] += modules[module]
+    return [*chain.from_iterable(piles)]
+
+
+class SlowFirst(WorkStealingScheduling):
+    """Gives out the tests of slow modules first."""
+
+    is_dealt = False
+
+    def check_schedule(self) -> None:
+        if self.collection and not self.is_dealt:
+            self.is_dealt = True
+            seconds = recorded(self.config.rootpath)
+            self.pending[:] = dealt(self.collection, seconds, self.numnodes)
+        super().check_schedule()
+
+
+class Recording:
+    """Writes how long each module takes."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / RECORD
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[module_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        rows = (f"{module}\t{taken:.1f}" for module, taken in self.seconds.items())
+        self.path.write_text("\n".join(sorted(rows)) + "\n", "utf-8")

@@ -1,0 +1,111 @@
+"""No deadline judges a site by time in which the crawl could not read its answer.
+
+The loop was blocked by a callback, the machine slept, or the time of day was set. A
+slow DNS and a slow body are the whole crawls of ``tests/crawls/test_slow_robots.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+from clocks import TurnedClock
+from crawling import ensureDeferred
+from scrapy import Request
+from scrapy.utils.test import get_crawler
+from twisted.internet.error import TimeoutError as TimedOut
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.clock import Clock
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.requesting import SiteFiles
+from scrapy_mandelbot.fetching.slow_files import SlowFiles
+from scrapy_mandelbot.settings.config import Config
+
+SITE = "https://example.com"
+SILENCE = 10.0  # seconds
+EVENTS = {"the loop was blocked": 12.0, "the machine slept": 7_200.0}
+"""Seconds in which no timer fires."""
+
+
+@pytest.fixture
+def clock():
+    return TurnedClock()
+
+
+@pytest.fixture
+def crawler():
+    limits = {"robots_timeout": SILENCE}
+    return get_crawler(settings_dict={"MANDELBOT_LIMITS": limits})
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_silent_robots_txt_gets_the_time_back(clock, crawler, monkeypatch, event):
+    """The site is called slow after so many seconds more."""
+    told = []
+    monkeypatch.setattr(engine, "add_place", lambda *_: 0)
+    emitter = SimpleNamespace(emit=lambda *_, **values: told.append(values))
+    slow = SlowFiles(crawler, clock, emitter, SILENCE)
+    with slow.watched(SITE, Request(SITE), 180.0):
+        clock.shift(EVENTS[event])
+        clock.turn(0.1)
+        assert not told
+        clock.turn(EVENTS[event] - SILENCE + 0.1)
+        assert told
+
+
+class Downloads(DownloadLimits):
+    """Downloads that end after some seconds of the clock, each by an error."""
+
+    def __init__(self, crawler, clock, ends):
+        super().__init__(crawler, clock.now)
+        self._clock = clock
+        self.ends = list(ends)
+        self.places = 0
+
+    def add_place(self, request, waiting):
+        self.places += 1
+
+    def drop_place(self, request):
+        self.places -= 1
+
+    async def download(self, request, most_bytes, seconds, **_):
+        took, error = self.ends.pop(0)
+        self._clock.shift(took)
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("took", "error", "is_asked_again"),
+    [
+        *(
+            pytest.param(one, TimedOut(), True, id=event)
+            for event, one in EVENTS.items()
+        ),
+        pytest.param(SILENCE, TimedOut(), False, id="in time"),
+        pytest.param(SILENCE + 0.9, TimedOut(), False, id="a bit late"),
+        pytest.param(12.0, OSError(), False, id="another error"),
+    ],
+)
+@ensureDeferred
+async def test_a_deadline_that_fires_late_gives_the_time_back(
+    crawler, clock, took, error, is_asked_again
+):
+    """The file is asked for once more: Scrapy's timer does not know how late it is."""
+    downloads = Downloads(crawler, clock, [(took, error), (12.0, TimedOut())])
+    config = Config.from_settings(crawler.settings)
+    files = SiteFiles(downloads, config, clock.now, 100)
+    found = await files.get(SITE, f"{SITE}/robots.txt", Request(SITE), None)
+    assert (len(downloads.ends) == 0) == is_asked_again
+    assert (found.error is error) != is_asked_again
+    assert downloads.places == 0
+
+
+@pytest.mark.parametrize("seconds", [-86_400.0, 3_600.0])
+def test_no_deadline_follows_the_time_of_day(monkeypatch, seconds):
+    """It may be set while a crawl runs."""
+    clock = Clock()
+    before = clock.now()
+    monkeypatch.setattr(time, "time", lambda: before + seconds)
+    assert 0 <= clock.now() - before < 60
