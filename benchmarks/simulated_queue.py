@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mandelbot.answers.outcome import Failure
 from simulated_scenarios import CHALLENGE
 
-from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
+from scrapy_mandelbot.politeness.concurrency_limit import FEWEST, HALF, ConcurrencyLimit
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Flight
-from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
+from scrapy_mandelbot.politeness.measured_limit import MeasuredLimit
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (

@@ -26,7 +26,6 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.job_store import JOB_FILE, are_scrapys_queues
 from scrapy_mandelbot.settings.checks import is_class_of, is_for_robots
 from scrapy_mandelbot.settings.config import check_settings, read_setting
 from scrapy_mandelbot.settings.values import fail_cleanly, is_server
@@ -356,12 +355,18 @@ def _put_scheduler_of_job(settings: BaseSettings) -> None:
 
 def _is_scrapys_job(settings: BaseSettings) -> bool:
     """Return whether Scrapy's own scheduler began the job in JOBDIR."""
+    from scrapy_mandelbot.job.job_store import JOB_FILE  # noqa: PLC0415 -- for a job
+
     folder = Path(settings["JOBDIR"])
     return (folder / "requests.queue").exists() and not (folder / JOB_FILE).exists()
 
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
     """Store requests crash-safe, unless the project has its own filter or queue."""
+    from scrapy_mandelbot.job.job_store import (  # noqa: PLC0415 -- for a job
+        are_scrapys_queues,
+    )
+
     if not are_scrapys_queues(settings):
         logger.warning(
             "JOBDIR has Scrapy's format and does not survive a crash, because the"
@@ -398,6 +403,8 @@ def _warn_of_job(settings: BaseSettings, why: str) -> None:
     """Warn of a job in JOBDIR that a run does not resume."""
     if not settings["JOBDIR"]:
         return
+    from scrapy_mandelbot.job.job_store import JOB_FILE  # noqa: PLC0415 -- for a job
+
     file = Path(settings["JOBDIR"], JOB_FILE)
     if file.exists():
         logger.warning(

@@ -15,7 +15,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.survey import status
 
 if TYPE_CHECKING:
     from mandelbot import RobotsTxt
@@ -75,7 +74,13 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
 
 def why_idle(crawler: Crawler) -> str:
     """Return as text why a crawl sends nothing now: what it waits for, and how long."""
-    return why_idle_text(status(crawler))
+    return why_idle_text(_status(crawler))
+
+
+def _status(crawler: Crawler) -> CrawlStatus:
+    from scrapy_mandelbot.report.survey import status  # noqa: PLC0415 -- few look
+
+    return status(crawler)
 
 
 def why_idle_text(found: CrawlStatus) -> str:
@@ -150,7 +155,7 @@ class PauseConsole:
     @property
     def status(self) -> CrawlStatus:
         """The status of the crawl."""
-        return status(self._crawler)
+        return _status(self._crawler)
 
     @property
     def why_idle(self) -> Text:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
-from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_row, pack
+from scrapy_mandelbot.store.packing import pack
+from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_row
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause

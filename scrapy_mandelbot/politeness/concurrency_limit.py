@@ -31,6 +31,9 @@ FIRST = 16
 HALF = FIRST // 2
 """Good answers after which a site gets as many as the project states."""
 
+FEWEST = 8
+"""Answers and requests in flight before a site is looked at (``measured_limit.py``)."""
+
 
 class Comparison(NamedTuple):
     """Two numbers of requests at once, of which the smaller was found to be enough."""

@@ -42,13 +42,11 @@ from sys import maxsize
 from typing import NamedTuple
 
 from scrapy_mandelbot.politeness.concurrency_limit import (
+    FEWEST,
     FIRST,
     Comparison,
     ConcurrencyLimit,
 )
-
-FEWEST = 8
-"""Answers and requests in flight before a site is looked at."""
 
 _FEWEST_TOGETHER = 6  # answers to requests that were sent together, to say anything
 _LOOKED_AT = 32  # of them, at most

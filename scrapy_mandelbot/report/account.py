@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,14 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
-from scrapy_mandelbot.report.expectations import Came, Found, sums_by_place
-from scrapy_mandelbot.report.expectations import judged as judged_expectations
-from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, Verdict, judge
-from scrapy_mandelbot.report.lost_requests import LostRequests
-from scrapy_mandelbot.report.previous_crawl import job_of, previous_of
+from scrapy_mandelbot.report.judgement import (
+    Counts,
+    Found,
+    Judgement,
+    Result,
+    Verdict,
+    judge,
+)
 from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
@@ -32,6 +36,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_mandelbot.report.expectations import Came
+    from scrapy_mandelbot.report.lost_requests import LostRequests
+    from scrapy_mandelbot.report.previous_crawl import PreviousCrawl
 
 _ATTRIBUTE = "_scrapy_mandelbot_account"
 _ONE_AND_MORE = {
@@ -86,7 +94,6 @@ class Account:
             Recorder.of(crawler)
         self.from_former_run = 0
         """Requests that the previous run left."""
-        self._lost = LostRequests(self._crawl.events)
         self._errors = ProjectErrors(crawler)
         self._left: int | None = None
         self._above_budget = 0
@@ -126,6 +133,14 @@ class Account:
         account = cls(crawler)
         setattr(crawler, _ATTRIBUTE, account)
         return account
+
+    @cached_property
+    def _lost(self) -> LostRequests:
+        from scrapy_mandelbot.report.lost_requests import (  # noqa: PLC0415 -- few crawls
+            LostRequests,
+        )
+
+        return LostRequests(self._crawl.events)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Count a request that fails for good."""
@@ -292,6 +307,14 @@ class Account:
             return Found([], [])
         if self.left > self._above_budget and self._crawl.job is not None:
             return Found([], [])
+        from scrapy_mandelbot.report.expectations import (  # noqa: PLC0415 -- few crawls
+            judged,
+            sums_by_place,
+        )
+        from scrapy_mandelbot.report.previous_crawl import (  # noqa: PLC0415
+            previous_of,
+        )
+
         if total is None:
             total = self.counted()
         sites = sums_by_place(expected.get("sites", ()), self._tallies(total), Tally())
@@ -300,16 +323,20 @@ class Account:
         before = None
         if previous is not None:
             before = previous.ended_before(is_resumed=is_resumed)
-        came = self._came(total, is_resumed=is_resumed)
-        return judged_expectations(expected, came, before, dict(sites))
+        came = self._came(total, previous, is_resumed=is_resumed)
+        return judged(expected, came, before, dict(sites))
 
-    def _came(self, total: Tally, *, is_resumed: bool) -> Came:
+    def _came(
+        self, total: Tally, previous: PreviousCrawl | None, *, is_resumed: bool
+    ) -> Came:
         """Return what came of the crawl, that of its job's earlier runs included."""
+        from scrapy_mandelbot.report.expectations import Came  # noqa: PLC0415
+        from scrapy_mandelbot.report.previous_crawl import job_of  # noqa: PLC0415
+
         pages: int | None = total.pages + total.cached
         project = self.project
         items: int | None = project.items
         if is_resumed:
-            previous = previous_of(self._crawler)
             earlier = previous and previous.earlier_runs(job_of(self._crawler))
             if earlier:
                 pages = _added(pages, earlier.pages)

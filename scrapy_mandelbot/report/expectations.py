@@ -11,6 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.report.judgement import Found
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.tally import Tally
@@ -20,20 +21,6 @@ AT_LEAST = ("pages", "items")
 AT_MOST = ("lost", "failed", "callbacks", "unwritten")
 OF_SITES = ("pages", "lost", "failed")
 """What is known of single sites."""
-
-
-class Found(NamedTuple):
-    """What of the expectations is not met, and what cannot be judged, as text."""
-
-    unmet: list[str]
-    unknown: list[str]
-
-    def sentences(self) -> Iterator[str]:
-        """Yield both, for people."""
-        if self.unmet:
-            yield f"Not as expected: {'; '.join(self.unmet)}."
-        if self.unknown:
-            yield f"Not compared: {'; '.join(self.unknown)}."
 
 
 class Came(NamedTuple):

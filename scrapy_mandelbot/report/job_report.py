@@ -15,8 +15,15 @@ from scrapy_mandelbot.report import worker_report
 from scrapy_mandelbot.report.account import came_text, ends_text
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
-from scrapy_mandelbot.report.expectations import Came, Found, judged, sums_by_place
-from scrapy_mandelbot.report.judgement import Counts, Judgement, Result, Verdict, judge
+from scrapy_mandelbot.report.expectations import Came, judged, sums_by_place
+from scrapy_mandelbot.report.judgement import (
+    Counts,
+    Found,
+    Judgement,
+    Result,
+    Verdict,
+    judge,
+)
 from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.summary import summary
 from scrapy_mandelbot.time_text import duration, iso_time, without_zone

@@ -12,7 +12,7 @@ alarm of each night, either: below a third, failures are named and the word stay
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -82,6 +82,20 @@ class Rule(NamedTuple):
     name: str
     result: Result
     holds: Callable[[Counts], bool]
+
+
+class Found(NamedTuple):
+    """What of the expectations is not met, and what cannot be judged, as text."""
+
+    unmet: list[str]
+    unknown: list[str]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield both, for people."""
+        if self.unmet:
+            yield f"Not as expected: {'; '.join(self.unmet)}."
+        if self.unknown:
+            yield f"Not compared: {'; '.join(self.unknown)}."
 
 
 class Judgement(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,10 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.events.emitter import has_handler
 from scrapy_mandelbot.fields import table
-from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.site_record import SiteRecord
-from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.settings.values import fail_cleanly
 from scrapy_mandelbot.time_text import moment
 
@@ -34,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fields import Column, Field
     from scrapy_mandelbot.report.crawl_record import CrawlRecord
     from scrapy_mandelbot.report.snapshots import SiteSnapshot
+    from scrapy_mandelbot.report.waiting_line import WaitingLine
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +80,8 @@ class CrawlSummary(CrawlExtension):
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
-        self._logged: set[tuple[str, status.Reason, float | None]] = set()
+        self._line: WaitingLine | None = None
+        """Logs what the crawl waits for; None: no site has been in trouble."""
 
     def spider_opened(self) -> None:
         """Start the periodic line, unless a person waits for a single page."""
@@ -114,49 +112,25 @@ class CrawlSummary(CrawlExtension):
         return width_of(stream, os.environ, _WIDEST)
 
     def _look(self) -> None:
+        if self._line is None and not self._crawl.sites.in_trouble():
+            self._steps.later(self._interval, self._look)  # no site has to wait
+            return
+        if self._line is None:
+            from scrapy_mandelbot.report.waiting_line import (  # noqa: PLC0415 -- few crawls
+                WaitingLine,
+            )
+
+            self._line = WaitingLine(self._crawl)
         waiting: list[SiteSnapshot] = []
         now = self._crawl.now()
         self._steps.take(
-            self._find(waiting, now), lambda: self._log(waiting, moment(now))
+            self._line.find(waiting, now), lambda: self._log(waiting, moment(now))
         )
 
-    def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
-        if not self._crawl.sites.in_trouble():  # no site has to wait
-            return
-        for one in Survey(self._crawl.throttle, now).snapshots():
-            if one is not None and one.reason in status.WAITS:
-                waiting.append(one)
-            yield
-
     def _log(self, waiting: list[SiteSnapshot], at: datetime) -> None:
-        waits = set(map(_what_waits, waiting))
-        if waits != self._logged:
-            self._logged = waits
-            if waits:
-                self._crawl.events.emit(WAITING, status=_in_one_line(waiting, at))
+        if self._line is not None:
+            self._line.log(waiting, at)
         self._steps.later(self._interval, self._look)
-
-
-def _what_waits(one: SiteSnapshot) -> tuple[str, status.Reason, float | None]:
-    """Return what is logged again if it changes.
-
-    A site with a crawl delay has a new time for each request, which is no change.
-    """
-    until = None if one.reason is status.Reason.PACE else one.until
-    return one.site, one.reason, until
-
-
-def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
-    timed = (
-        (one.until, one.site)
-        for one in waiting
-        if one.waiting and one.until is not None
-    )
-    until, site = min(timed, default=(None, ""))
-    by_reason = Counter(one.reason for one in waiting)
-    requests = sum(one.waiting for one in waiting)
-    next_at = None if until is None else moment(until)
-    return status.in_one_line(by_reason, requests, next_at, site, at)
 
 
 def summary(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from scrapy_mandelbot.store import rows as stored
 from scrapy_mandelbot.store.contract import ANOTHER_PACE, Store
 from scrapy_mandelbot.store.memory import LIMIT, Recent
+from scrapy_mandelbot.store.packing import pack, unpack
 from scrapy_mandelbot.store.sqlite_file import (
     as_text,
     is_locked,
@@ -170,7 +171,7 @@ class SqliteStore(Store):
         unsaved = self._unsaved.get(f"copy {name}")
         if unsaved is not None:
             kept: CachedRobots | None = unsaved[0]
-            return kept and kept._replace(body=stored.unpack(kept.body))
+            return kept and kept._replace(body=unpack(kept.body))
         rows = self._rows(stored.COPY_OF, name)
         try:
             return stored.as_copy(rows[0]) if rows else None
@@ -181,7 +182,7 @@ class SqliteStore(Store):
             return None
 
     def put_copy(self, site: str, copy: CachedRobots) -> None:
-        packed = copy._replace(body=stored.pack(copy.body))
+        packed = copy._replace(body=pack(copy.body))
         self._put("copy", site, packed, stored.as_row(packed), len(packed.body))
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:

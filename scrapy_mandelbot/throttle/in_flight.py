@@ -22,9 +22,12 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.engine import SLOT_KEY
-from scrapy_mandelbot.politeness.concurrency_limit import HALF, ConcurrencyLimit
+from scrapy_mandelbot.politeness.concurrency_limit import (
+    FEWEST,
+    HALF,
+    ConcurrencyLimit,
+)
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.measured_limit import FEWEST, MeasuredLimit
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 
 if TYPE_CHECKING:
@@ -457,6 +460,11 @@ class InFlight:
             if flight.at_once < most and answers >= HALF:
                 site.concurrency = ConcurrencyLimit.STATED
                 return
+            # once a site, where "measured" is set
+            from scrapy_mandelbot.politeness.measured_limit import (  # noqa: PLC0415
+                MeasuredLimit,
+            )
+
             limit = MeasuredLimit(int(most), limit.bound)
             site.concurrency = limit
         if limit.full(answers, self._now(), int(most)):

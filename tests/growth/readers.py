@@ -42,7 +42,7 @@ from scrapy_mandelbot.fetching.download_limits import (
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading
 from scrapy_mandelbot.spidermiddlewares.robot_tags import nofollow_links
-from scrapy_mandelbot.store.rows import unpack as unpack_stored
+from scrapy_mandelbot.store.packing import unpack as unpack_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 from scrapy_mandelbot.store.contract import CachedRobots
-from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
+from scrapy_mandelbot.store.packing import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE = "https://example.com"
