@@ -92,8 +92,8 @@ def _said(error: BaseException | None) -> int | None:
 
 def _family(settings: BaseSettings) -> socket.AddressFamily | None:
     """Return the addresses that Scrapy looks up; None: the project has a resolver."""
-    # the latter is newer
-    named = map(settings.get, ("DNS_RESOLVER", "TWISTED_DNS_RESOLVER"))
+    # The latter is newer; get() warns of the former, also where nobody has set it.
+    named = settings["DNS_RESOLVER"], settings["TWISTED_DNS_RESOLVER"]
     chosen = [load_object(one) for one in named if one is not None]
     if all(one is CachingThreadedResolver for one in chosen):
         return socket.AF_INET

@@ -216,3 +216,8 @@ def test_whether_there_is_a_route_is_asked_without_sending(monkeypatch):
     monkeypatch.setattr(socket, "socket", Unsent)
     assert host_names.has_route()
     assert [host for host, _ in connected] == ["192.0.2.1", "2001:db8::1"]
+
+
+@pytest.mark.filterwarnings("error::scrapy.exceptions.ScrapyDeprecationWarning")
+def test_a_project_that_sets_no_resolver_is_warned_of_none(clock):
+    HostNames(Settings(), clock)
