@@ -16,10 +16,10 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_mandelbot.politeness.causes import BY_CHANCE
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
-from scrapy_mandelbot.politeness.rate_control import BY_CHANCE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
-from scrapy_mandelbot.politeness.rate_control import RateControl
 from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import Refusal
+    from scrapy_mandelbot.politeness.rate_control import RateControl
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
@@ -360,6 +360,10 @@ class Pause:
         if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
+            from scrapy_mandelbot.politeness.rate_control import (  # noqa: PLC0415 -- few
+                RateControl,
+            )
+
             good = tuple(recent)
             self.rate_control = RateControl(good)
             self._is_outage = len(good) >= _WELL
@@ -388,6 +392,10 @@ class Pause:
         """Leave the site alone: it refused a request of this crawl or of another."""
         if self.is_passable:
             if self.rate_control is None and self.policy.recovers:
+                from scrapy_mandelbot.politeness.rate_control import (  # noqa: PLC0415 -- few
+                    RateControl,
+                )
+
                 self.rate_control = RateControl()
             self.since = refusal.now
             self._is_stated = refusal.is_stated
@@ -436,6 +444,10 @@ class Pause:
         if not self.is_open:
             return
         if self.policy.recovers and self.rate_control is None:
+            from scrapy_mandelbot.politeness.rate_control import (  # noqa: PLC0415 -- few
+                RateControl,
+            )
+
             self.rate_control = RateControl()
         self.since = now
         self.reason = left.reason

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
+from scrapy_mandelbot.politeness.causes import Mode
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.rate_control import RateControl
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more
 

@@ -11,8 +11,8 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.politeness.causes import MOST_BY_CHANCE, Mode
 from scrapy_mandelbot.politeness.faults import sections_of
-from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE, Mode
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause

@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from enum import Enum
 from functools import cached_property
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.politeness.causes import BY_CHANCE, MOST_BY_CHANCE, Mode
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 from scrapy_mandelbot.politeness.slow_limit_estimator import (
     BELOW,
@@ -63,27 +63,10 @@ _CLEAR = 6.0  # with so much of G
 _STEEP = 12  # the power of the time by which the rate rises then
 _REFUTED = 12.0  # answers more than it lets through, its burst apart
 
-BY_CHANCE = 0.05
-"""What is less likely is no chance: that so many probes failed, that a section is
-refused.
-"""
-MOST_BY_CHANCE = 3
-"""Failed probes that chance explains, at most: then the site is down, or they were dead
-pages.
-"""
 _OTHERS_FIRST = 5  # requests that a page lets go first which a slow limit refused
 
 _MOST = 2_000  # good answers of a run that are written down
 _LATE = 100  # refusals, as many
-
-
-class Mode(Enum):
-    """What is known of a site's refusals."""
-
-    RAMP = "ramp"
-    CHANCE = "chance"
-    LIMIT = "limit"
-    SLOW = "slow limit"
 
 
 class _Run:

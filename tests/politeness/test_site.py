@@ -10,6 +10,7 @@ import pytest
 from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot import RobotsTxt
 
+from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
@@ -28,7 +29,7 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
     refused_least,
 )
-from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
+from scrapy_mandelbot.politeness.rate_control import RateControl
 from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
+from scrapy_mandelbot.politeness.causes import Mode
+from scrapy_mandelbot.politeness.rate_control import RateControl
 
 
 def test_a_slow_limit_is_told_of_whatever_the_site_bore():
