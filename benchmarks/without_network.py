@@ -47,7 +47,7 @@ import os
 import tempfile
 from collections import Counter
 from importlib import import_module
-from inspect import isclass
+from inspect import CO_OPTIMIZED, isclass
 from typing import TYPE_CHECKING, Any
 
 import loopback
@@ -330,12 +330,17 @@ class QueueRecorder:
 
 
 def _name(frame: FrameType) -> str:
-    """Return ``module:function`` of a function of ours, else an empty text."""
+    """Return ``module:function`` of a function of ours, else an empty text.
+
+    Bodies of modules and classes are none: an import is made once in a process.
+    """
     module = frame.f_globals.get("__name__", "")
-    if not is_ours(module):
-        return ""
     code = frame.f_code
+    if not is_ours(module) or not code.co_flags & CO_OPTIMIZED:
+        return ""
     function = getattr(code, "co_qualname", code.co_name)
+    if function == "<genexpr>":  # of a module's body
+        return ""
     return f"{module.removeprefix(PACKAGE + '.')}:{function}"
 
 

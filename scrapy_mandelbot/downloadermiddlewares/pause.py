@@ -253,7 +253,8 @@ class PauseMiddleware:
             self._only_proxy.is_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
-        is_news = flight.meaning is None and "cached" not in response.flags
+        is_cached = "cached" in response.flags
+        is_news = flight.meaning is None and not is_cached
         if is_news and not meta.get("dont_pause"):
             is_plain = response.status in self._successes
             if not is_plain or not _OF_QUOTAS.isdisjoint(response.headers):
@@ -272,7 +273,6 @@ class PauseMiddleware:
             return await self._send_again(flight, response)
         # Here alone an answer that is handed on is counted.
         if request.callback is not NO_CALLBACK or not is_of_the_package(request):
-            is_cached = "cached" in response.flags
             status = response.status
             if status in _SUCCESSES or is_cached:
                 flight.site.tally.count_answer(status, is_cached=is_cached)

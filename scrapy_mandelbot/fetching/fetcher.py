@@ -398,11 +398,11 @@ class RobotsFetcher:
             fetched, outcome = await self._requester.request(
                 site, request, copy, has_answered=has_answered
             )
-        is_tried = site in self._tried
-        self._tried.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
-        if outcome.wait is not None:
-            if not is_tried:
+        if outcome.wait is None:
+            self._tried.discard(site)
+        else:
+            if site not in self._tried:
                 self._report_tries(site, outcome)
             self._tried.put(site, rules, _FAILED_SIZE + len(site))
         if rules.is_dead:

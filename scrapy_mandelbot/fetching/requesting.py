@@ -232,10 +232,13 @@ class SiteFiles:
 
     def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
         passed_on = _ROUTE & needing.meta.keys()
+        secret = META_KEYS & needing.meta.keys()
+        authorization = dict.get(needing.headers, AUTHORIZATION)
         # Its own site alone gets the credentials of a page.
-        if site_of(urlsplit(url)) == site_of(urlsplit(needing.url)):
-            passed_on |= META_KEYS & needing.meta.keys()
-            authorization = dict.get(needing.headers, AUTHORIZATION)
+        if (secret or authorization) and (
+            site_of(urlsplit(url)) == site_of(urlsplit(needing.url))
+        ):
+            passed_on |= secret
             if authorization:
                 headers["Authorization"] = authorization
         meta = self._meta | {key: needing.meta[key] for key in passed_on}
@@ -365,18 +368,17 @@ class RobotsRequester:
         trouble = _NO_TROUBLE
         if counts:
             trouble = self.count_trouble(site, fetched, seconds)
-        is_known = has_answered or trouble.has_answered or copy is not None
         is_nameless = False
-        if answer.failure is Failure.NO_SUCH_HOST and not is_known:
-            is_nameless = await self.has_no_name(site, fetched.error)
         if answer.status is not None:
             self.network_answers()
-        elif is_nameless:
-            trouble.uncounted = 0
-        elif answer.failure in SILENT and self.is_cut_off(site):
-            trouble.uncount()
         else:
-            trouble.uncounted = 0
+            is_known = has_answered or trouble.has_answered or copy is not None
+            if answer.failure is Failure.NO_SUCH_HOST and not is_known:
+                is_nameless = await self.has_no_name(site, fetched.error)
+            if not is_nameless and answer.failure in SILENT and self.is_cut_off(site):
+                trouble.uncount()
+            else:
+                trouble.uncounted = 0
         if answer.broken_off and answer.status is None and trouble.may_be_whole:
             status = await self.files.status(fetched.url, request)
             if status is not None:
@@ -489,7 +491,7 @@ class RobotsRequester:
             self._events.emit_error(
                 events.ROBOTS_ERROR, error, site=site, reason=reason
             )
-        most = self.deadline(None)
+        most = self._config.robots_deadline
         if answer.broken_off:
             emit(
                 events.ROBOTS_TRUNCATED,

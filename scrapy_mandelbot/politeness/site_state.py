@@ -271,9 +271,10 @@ class Site:
         Once may be a limit's doing. Its fingerprint counts, if it has one.
         """
         states = [self.pause.state]
-        section = self.faults.of(flight.request)
-        if section is not None:
-            states.append(section.pause.state)
+        if self.faults.aside:
+            section = self.faults.of(flight.request)
+            if section is not None:
+                states.append(section.pause.state)
         if PauseState.GIVEN_UP in states:
             return True
         if PauseState.LAST_ATTEMPTS not in states:

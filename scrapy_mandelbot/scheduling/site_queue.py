@@ -45,6 +45,8 @@ DUE = "mandelbot_due"
 """Meta key of a request with a delay: when it may be sent, and its delay, in seconds.
 Written as it is scheduled, by the time of day, so that a job that is resumed knows it.
 """
+_SPECIAL = frozenset({"dont_pause", "dont_obey_budget", "delay", DUE})
+"""Meta keys of requests that may have a sub-queue of their own."""
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
@@ -231,10 +233,9 @@ class SiteQueue:
         slot = self._name_slot(request)
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
-        meta = request.meta
-        is_special = "dont_pause" in meta or "dont_obey_budget" in meta
-        if "delay" in meta or DUE in meta:
-            is_special |= start_delay(request, self._crawl.now())
+        is_special = not _SPECIAL.isdisjoint(request.meta)
+        if is_special:
+            start_delay(request, self._crawl.now())
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -484,7 +485,7 @@ class SiteQueue:
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         path = ""
-        if site.has_refused:
+        if site.has_refused and site.faults.aside:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path

@@ -71,9 +71,9 @@ class Paces:
         """Report once the pace in a robots.txt that the project does not obey."""
         if "pace" in site.reported or self._config.obeys_pace_of(site.name):
             return
-        if self._by_hand(site) is not None:
-            return
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
+            return
+        if self._by_hand(site) is not None:
             return
         pace = pace_of_file(robots, agent(), _AS_WRITTEN)
         if not pace.is_free and site.note_once("pace"):

@@ -96,7 +96,7 @@ class Grammar:
     __slots__ = (
         *("_agent_line", "_agent_name", "_agent_names", "_fallbacks", "_fields"),
         *("_rule_or_agent", "_values_like", "can_list", "dialect", "directive"),
-        *("full_url", "has_prefixes", "member", "rule", "run_end"),
+        *("_names", "full_url", "has_prefixes", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
@@ -116,6 +116,7 @@ class Grammar:
         """
         self._fallbacks = dict(dialect.fallbacks)
         self._fields: dict[str, re.Pattern[str]] = {}
+        self._names: dict[str, list[bytes]] = {}
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
@@ -303,8 +304,11 @@ class Grammar:
 
     def may_have(self, field: str, body: bytes) -> bool:
         """Whether a file has the field's name anywhere: most have few of the fields."""
-        lower = body.lower()
-        return any(name.encode() in lower for name in _spellings(field, self.dialect))
+        names = self._names.get(field)
+        if names is None:
+            spellings = _spellings(field, self.dialect)
+            names = self._names[field] = [name.encode() for name in spellings]
+        return any(map(body.lower().__contains__, names))
 
     def values(
         self,
