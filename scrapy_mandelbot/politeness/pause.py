@@ -373,7 +373,7 @@ class Pause:
             return self.trip(refusal)
         if self.state is PauseState.LAST_ATTEMPTS:
             return self._fail_finally(refusal)
-        return self._fail(refusal, has_served=has_served)
+        return self._fail(flight.sent_at, refusal, has_served=has_served)
 
     def released(self, flight: Flight[Any], now: float) -> bool:
         """Let another request be the probe if this one was it and had no answer.
@@ -493,15 +493,20 @@ class Pause:
             return False
         return self.rate_control is None or not self.rate_control.counts
 
-    def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
+    def _fail(
+        self, sent_at: float, refusal: Refusal, *, has_served: bool
+    ) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
         if not refusal.is_counted:
             self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
             self._stay_away(refusal)
             return self._take(Fact.PROBE_REFUSED)
         self._is_stated = self._is_stated or refusal.is_stated
-        if refusal.now < self._own_until and refusal.is_outage:
-            self._probe_sooner(refusal)  # this one was additional
+        is_additional = refusal.now < self._own_until
+        if not self.failed_probes:  # the early one of an outage may be answered late
+            is_additional = sent_at < self._own_until
+        if is_additional and refusal.is_outage:
+            self._probe_sooner(refusal)
             return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self._tries:
             self.backoff.lengthen(self.rate_control)

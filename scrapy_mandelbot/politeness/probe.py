@@ -47,12 +47,15 @@ def looked_through(site: Site) -> int:
 def may_ask_again(site: Site) -> bool:
     """Return whether a good page may be requested again, as a health check.
 
-    Not where a limit counts it, unless a probe failed that no limit explains.
+    Not where a limit counts it, unless a probe failed that no limit explains, or the
+    site is paused and pages failed: nothing then said a word about a limit.
     """
     pause = site.pause
     if pause.makes_final_attempts or not site.well_url:
         return False
     if not _is_counted(pause):
+        return True
+    if site.failures.doubted and not pause.is_passable:
         return True
     rates = pause.rate_control
     if rates is None or not pause.failed_probes:

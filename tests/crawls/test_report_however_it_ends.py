@@ -57,7 +57,8 @@ def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
     assert report["verdict"].startswith("Stopped after ")
     assert " (Ctrl-C or SIGTERM). " in report["verdict"]
     assert report["result"] == "INCOMPLETE"
-    assert f"</b> {report['verdict']}</p>" in path.read_text()
+    assert f"</b> {report['came']}</p>" in path.read_text()
+    assert report["verdict"].startswith(report["came"])
     assert report["verdict"].partition(" s ")[2] in log
 
 

@@ -629,8 +629,13 @@ def test_an_outage_that_nobody_stated_is_given_up_sooner(is_stated, tries, secon
     assert probe_in_vain(site, 2, is_stated=is_stated) == (2 + seconds, tries)
 
 
-def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began():
-    """A proxy says 502 for a moment, while its server is restarted."""
+@pytest.mark.parametrize(
+    ("answered_at", "due"), [(2.3, 3), (3.2, 3.2)], ids=["quick", "slow"]
+)
+def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began(
+    answered_at, due
+):
+    """A proxy says 502 while its server is restarted, and may say so late."""
     site = Site("https://example.com", PausePolicy())
     well(site, "/", 0)
     for path in ("/one", "/two"):
@@ -639,11 +644,25 @@ def test_an_outage_that_nobody_stated_is_probed_a_moment_after_it_began():
     assert site.due(2) == 2.25
     probe = flight_to(site, "/")
     site.handed_out(probe, 2.25, as_scout=False)
-    refusal = Refusal(2.3, "502", is_outage=True, is_stated=False)
+    refusal = Refusal(answered_at, "502", is_outage=True, is_stated=False)
     site.failed(probe, b"/", refusal, is_check=True)
-    site.ended(probe, 2.3)
-    assert site.due(2.3) == 3
+    site.ended(probe, answered_at)
+    assert site.due(answered_at) == due
     assert site.pause.failed_probes == 0  # it lengthens no pause
+
+
+def test_what_fails_before_a_pause_has_a_good_page_probe_though_a_limit_counts():
+    """The pages that wait may be those that take the site down."""
+    site = Site("https://example.com", PausePolicy())
+    well(site, "/", 0)
+    refuse(site, 1)
+    well(site, "/", site.due(1))
+    fail(site, "/one", 4)
+    site.pause.rate_control.mode = Mode.LIMIT
+    assert not may_ask_again(site)  # it is not paused
+    fail(site, "/", 5, is_check=True)
+    assert not site.pause.is_passable
+    assert may_ask_again(site)
 
 
 def test_a_503_is_not_probed_before_the_first_pause_is_over():
