@@ -550,7 +550,7 @@ NOT_DRIVEN = {
         "headers of the project's own request"
     ),
     DOWNLOADS + "Download.body_of": "looks at the length of a body that is in memory",
-    "scrapy_mandelbot/downloadermiddlewares/refusals.py:Refusals._decoded": (
+    "scrapy_mandelbot/fetching/decoding.py:decoded": (
         "for the project's function in MANDELBOT_REFUSAL: what its spider would get"
     ),
     "scrapy_mandelbot/spidermiddlewares/robot_tags.py:RobotTagsMiddleware": _HANDS_ON,
