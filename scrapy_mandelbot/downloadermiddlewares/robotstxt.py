@@ -177,6 +177,14 @@ class RobotsTxtMiddleware:
         throttle = self._crawl.throttle
         site = flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
+        # It is sent, and fails by itself, as without rules to ask for.
+        if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+            if site.note_once("no such host"):
+                reason = outcome.reason
+                self._crawl.events.emit(
+                    events.ROBOTS_NO_SUCH_HOST, site=site.name, reason=reason
+                )
+            return False
         # Its sender waits for no last try: a callback may hang until it has an answer.
         is_over = outcome.kind is OutcomeKind.FAILED
         is_over = is_over or (outcome.is_last_wait and not flight.is_from_queue)
@@ -188,13 +196,6 @@ class RobotsTxtMiddleware:
                     return True  # it waits for the next run
             flight.meaning = NOTHING
             raise rules.error_anew()
-        if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
-            if site.note_once("no such host"):
-                reason = outcome.reason
-                self._crawl.events.emit(
-                    events.ROBOTS_NO_SUCH_HOST, site=site.name, reason=reason
-                )
-            return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.unreadable:
             report_unreadable(self._crawl, site, rules.unreadable)
