@@ -187,8 +187,8 @@ TOLD: dict[str, tuple[str, Kind, list[tuple[set[int], list[dict[str, str]]]]]] =
         Kind.NOT_NOW,
         [({503}, [PLAIN])],
     ),
-    "402; any 4xx or 5xx, 503 and 429 too, with ``cf-mitigated: challenge``; 401 or 403"
-    " with ``crawler-price``, ``WWW-Authenticate: License``; 202 or 405 with"
+    "402; any 4xx or 5xx, including 503 and 429, with ``cf-mitigated: challenge``; 401"
+    " or 403 with ``crawler-price``, ``WWW-Authenticate: License``; 202 or 405 with"
     " ``x-amzn-waf-action``": (
         "robots have to prove themselves, pay or agree",
         Kind.TERMS,
