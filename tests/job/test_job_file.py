@@ -373,8 +373,7 @@ def test_a_forked_child_does_not_hold_the_lock(tmp_path):
     hold = (
         "import os, sys, pathlib; from scrapy_mandelbot.job.job_lock import JobLock;"
         " lock = JobLock(pathlib.Path(sys.argv[1])); lock.take(); child = os.fork();"
-        " child or sys.stdin.read(); child and print(child, flush=True);"
-        " child and os._exit(0)"
+        " child and os._exit(0); print(os.getpid(), flush=True); sys.stdin.read()"
     )
     path = tmp_path / "job.lock"
     with subprocess.Popen(
