@@ -19,13 +19,13 @@ TESTS = [
 def test_each_process_begins_with_its_slowest_module_and_modules_stay_together():
     order = [TESTS[at] for at in dealt(TESTS, SECONDS, hands=2)]
     assert order == [
-        "unknown.py::a",
         "slower.py::a",
         "slow.py::a",
         "slow.py::b",
         "slow.py::c",
         "quick.py::a",
         "quick.py::b",
+        "unknown.py::a",
     ]
 
 

@@ -2,14 +2,13 @@
 
 The slowest modules begin first: what is left for the end, when a process that has
 nothing left takes tests of another, is quick. How long a module takes was recorded with
-``--record-seconds`` in ``tests/seconds.tsv``; modules that it does not name come first.
+``--record-seconds`` in ``tests/seconds.tsv``; modules that it does not name come last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,7 @@ def dealt(tests: list[str], seconds: dict[str, float], hands: int) -> list[int]:
         modules.setdefault(module_of(node_id), []).append(position)
 
     def seconds_of_a_test(module: str) -> float:
-        return seconds.get(module, inf) / len(modules[module])
+        return seconds.get(module, 0.0) / len(modules[module])
 
     loads = [0.0] * hands
     piles: list[list[int]] = [[] for _ in range(hands)]
