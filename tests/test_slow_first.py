@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from slow_first import dealt
+from types import SimpleNamespace
+
+from slow_first import RECORD, Recording, dealt
 
 SECONDS = {"slow.py": 9.0, "slower.py": 60.0, "quick.py": 1.0}
 TESTS = [
@@ -31,3 +33,16 @@ def test_each_process_begins_with_its_slowest_module_and_modules_stay_together()
 
 def test_the_order_stays_where_nothing_was_recorded():
     assert dealt(TESTS, {}, hands=1) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_of_one_module_keeps_what_is_known_of_the_others(tmp_path):
+    for name in ("old.py", "new.py", RECORD):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / RECORD).write_text("gone.py\t3.0\nnew.py\t9.0\nold.py\t2.0\n")
+    recording = Recording(tmp_path)
+    for duration in (0.5, 1.0):
+        report = SimpleNamespace(nodeid="new.py::test_it", duration=duration)
+        recording.pytest_runtest_logreport(report)
+    recording.pytest_sessionfinish()
+    assert (tmp_path / RECORD).read_text() == "new.py\t1.5\nold.py\t2.0\n"

@@ -1,7 +1,7 @@
 """Compares a crawl with the one before it, site by site.
 
-Everything here is computed from the data of reports (``docs/report.rst``), so it needs
-no crawl, no clock and no files.
+Everything here is computed from the data of reports (``report.schema.json``), so it
+needs no crawl, no clock and no files.
 """
 
 from __future__ import annotations

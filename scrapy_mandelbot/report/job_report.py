@@ -55,7 +55,7 @@ class JobReport(NamedTuple):
     """The report of a whole job."""
 
     data: dict[str, Any]
-    """As of a crawl (``docs/report.rst``), with `workers`."""
+    """As of a crawl (``report.schema.json``), with `workers`."""
     text: str
     """The verdict and the tables of sites and workers, for a terminal."""
     lost: list[dict[str, str]]

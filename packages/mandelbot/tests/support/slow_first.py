@@ -71,15 +71,19 @@ class SlowFirst(WorkStealingScheduling):
 
 
 class Recording:
-    """Writes how long each module takes."""
+    """Writes how long each module takes; of those that did not run, what it was."""
 
     def __init__(self, root: Path) -> None:
-        self.path = root / RECORD
+        self.root = root
         self.seconds: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[module_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        rows = (f"{module}\t{taken:.1f}" for module, taken in self.seconds.items())
-        self.path.write_text("\n".join(sorted(rows)) + "\n", "utf-8")
+        rows = [
+            f"{module}\t{taken:.1f}\n"
+            for module, taken in sorted({**recorded(self.root), **self.seconds}.items())
+            if (self.root / module).exists()
+        ]
+        (self.root / RECORD).write_text("".join(rows), "utf-8")
