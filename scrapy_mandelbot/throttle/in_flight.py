@@ -189,8 +189,8 @@ class Queue(Protocol):
     def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
         """Yield site, section ("": none) and number of requests of each sub-queue."""
 
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time."""
+    def delayed(self) -> Iterator[tuple[Site, float, int]]:
+        """Yield site, time and number of requests that wait for a time of their own."""
 
     def may_leave(self, request: Request) -> bool:
         """Return whether a request that it handed out can be left to the next run."""
