@@ -15,7 +15,7 @@ brackets)::
              -> Timers [update] <- Waiters [look]
              -> Paces, SharedLimits
 
-    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of delayed requests
+    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of refused pages
 
 ``ParkingScheduler`` holds a third-party scheduler and a ``SiteQueue`` over
 ``ParkedRequests`` in place of ``Storage``. ``Sites`` keeps a site while anything refers

@@ -199,7 +199,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._resting[queue] = None
         if len(self._resting) > _MOST_RESTING:
             first = next(iter(self._resting))
-            if first.has_joined or first.delayed:
+            if first.has_joined or first.delayed or first.apart is not None:
                 del self._resting[first]
             else:
                 self.drop(first)

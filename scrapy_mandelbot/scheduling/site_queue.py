@@ -22,6 +22,12 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.scheduling.delays import (
+    DUE,
+    end_delay,
+    sort_by_due,
+    start_delay,
+)
 from scrapy_mandelbot.scheduling.round_robin import (
     DELAYED,
     PAST_PAUSES,
@@ -40,52 +46,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-DUE = "mandelbot_due"
-"""Meta key of a request with a delay: when it may be sent, and its delay, in seconds.
-Written as it is scheduled, by the time of day, so that a job that is resumed knows it.
-"""
 _SPECIAL = frozenset({"dont_pause", "dont_obey_budget", "delay", DUE})
 """Meta keys of requests that may have a sub-queue of their own."""
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
-def start_delay(request: Request, now: float) -> bool:
-    """Turn the delay that a request asks for into the time when it may be sent.
-
-    As scrapy/scrapy#7873 does: `delay` is consumed, so that no copy of the request is
-    delayed again, such as a retry; `delayed` lists all its delays. What is no number is
-    the project's own. Returns whether the request waits for such a time.
-    """
-    meta = request.meta
-    delay: Any = meta.get("delay")
-    if type(delay) in {int, float} and 0 < delay < inf:
-        del meta["delay"]
-        meta[DUE] = [now + delay, delay]
-        meta["delayed"] = [*meta.get("delayed", ()), delay]
-    return DUE in meta
-
-
-def end_delay(request: Request, now: float) -> float:
-    """End the delay of a request, if it is over; return when it is, or 0.
-
-    No later than after its delay: the clock that it was counted from may be ahead.
-    """
-    meta = request.meta
-    if DUE not in meta:
-        return 0.0
-    at: float
-    delay: float
-    at, delay = meta[DUE]
-    if at <= now:
-        del meta[DUE]
-        return 0.0
-    at = min(at, now + delay)
-    meta[DUE] = [at, delay]
-    return at
-
-
 class _Delayed:
-    """A request that waits for its own time; the same one may be there twice."""
+    """A request that was refused, and waits for its own time in memory.
+
+    The same one may be there twice.
+    """
 
     __slots__ = ("queue", "request")
 
@@ -189,6 +159,10 @@ class SiteQueue:
                 )
         self._storage = storage
         self._delayed = Timers(self._crawl.clock, self._wait_is_over)
+        self._not_due: dict[SubQueue, float] = {}
+        """Sub-queues of which no request may be sent before its delay is over, and when
+        the first is. They take no part until then.
+        """
         self._left_to_next_run: Counter[Site] = Counter()
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
@@ -233,8 +207,9 @@ class SiteQueue:
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
         is_special = not _SPECIAL.isdisjoint(request.meta)
-        if is_special:
-            start_delay(request, self._crawl.now())
+        due = 0.0
+        if is_special and start_delay(request, self._crawl.now()):
+            due = sort_by_due(request, self._crawl.now(), self._storage.grain)
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -259,7 +234,7 @@ class SiteQueue:
         if queue.apart is not None:
             queue.apart.put(queue, self._storage.length(queue.name))
         if not queue.has_joined:
-            self._round_robin.join(queue)
+            self._join(queue, due)
 
     def pop(self) -> Request | None:  # noqa: C901, PLR0912 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
@@ -281,11 +256,8 @@ class SiteQueue:
                 if self._storage.is_tired:
                     return None
                 continue
-            if queue.section:
-                due = end_delay(request, self._crawl.now())
-                if due:
-                    self._delay(_Delayed(queue, request), due)
-                    continue
+            if queue.section and self._has_moved(queue, request):
+                continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
@@ -309,12 +281,14 @@ class SiteQueue:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
         self._load(len(self.unloaded))
+        now = self._crawl.now()
         for queue in list(self._round_robin.values()):
             while queue.name in self._storage:
                 request = self._storage.pop(queue.name)
                 if queue.name not in self._storage.lengths:
                     self._rest(queue)
                 if request is not None:
+                    end_delay(request, now)
                     yield request
         left = self._storage.left_to_next_run
         while left:
@@ -336,7 +310,9 @@ class SiteQueue:
         return ready
 
     def holds_back(self, request: Request) -> bool:
-        """Return whether a request would have to wait for a time of its site."""
+        """Return whether a request would have to wait for a time."""
+        if DUE in request.meta:
+            return True
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
             return False
@@ -363,9 +339,12 @@ class SiteQueue:
             if length:
                 yield queue.site, queue.section, length
 
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time, likewise."""
-        return ((one.queue.site, at) for at, one in self._delayed)
+    def delayed(self) -> Iterator[tuple[Site, float, int]]:
+        """Yield site, time and number of requests that wait for a time of their own."""
+        for at, one in self._delayed:
+            yield one.queue.site, at, 1
+        for queue, at in tuple(self._not_due.items()):
+            yield queue.site, at, self._storage.length(queue.name)
 
     def may_leave(self, request: Request) -> bool:
         """Return whether a request that it handed out can be left to the next run."""
@@ -380,11 +359,11 @@ class SiteQueue:
         shared_slot = self._in_flight.shared_slot
         self._round_robin.is_settled = False
         for queue in self._round_robin.of(site):
-            if queue.apart is not None:
+            if queue.apart is not None and queue.has_joined:
                 queue.apart.drop(queue)
             if shared_slot is not None:
                 self._round_robin.move(queue, shared_slot)
-            if queue.activity is None and queue.name in self._storage:
+            if queue.has_joined and queue.activity is None:
                 self._round_robin.stand(queue)
         # whichever site's: they may be held until any has answered
         if self._storage.total:
@@ -414,7 +393,7 @@ class SiteQueue:
                 SubQueue(self._throttle.sites.of(parts.site), parts)
             )
         if not queue.has_joined:
-            self._round_robin.join(queue)
+            self._join(queue)
 
     def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
@@ -425,8 +404,7 @@ class SiteQueue:
         queues = tuple(self._round_robin.of(site))
         taken = self._take_delayed(site) if queues else []
         for queue in queues:
-            if queue.has_joined:
-                self._round_robin.leave(queue)
+            self._leave(queue)
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
@@ -478,18 +456,76 @@ class SiteQueue:
         return self._storage.length(queue.name) + queue.delayed
 
     def _rest(self, queue: SubQueue) -> None:
+        self._leave(queue)
+        self._round_robin.rest(queue)
+
+    def _leave(self, queue: SubQueue) -> None:
+        """Let a sub-queue take no part any more, of whose requests none waits."""
         if queue.has_joined:
             self._round_robin.leave(queue)
-        self._round_robin.rest(queue)
+        else:
+            self._end_wait(queue)
+
+    def _join(self, queue: SubQueue, due: float = 0.0) -> None:
+        """Let a sub-queue take part, at once or when its first request is due."""
+        if due > self._crawl.now() and self._storage.sorts:
+            self.counts.paused.put(queue, self._storage.length(queue.name))
+            if due < self._not_due.get(queue, inf):
+                self._not_due[queue] = due
+                self._throttle.timers.set(queue, due, self._is_due)
+            return
+        self._end_wait(queue)
+        self._round_robin.join(queue)
+
+    def _is_due(self, queue: SubQueue) -> None:
+        """Let a sub-queue take part whose first request is due."""
+        self._join(queue)
+        engine.wake(self._crawler)
+
+    def _end_wait(self, queue: SubQueue) -> None:
+        """Note that a sub-queue waits for no time, if it did."""
+        if self._not_due.pop(queue, None) is not None:
+            self.counts.paused.drop(queue)
+            self._throttle.timers.drop(queue)
+
+    def _has_moved(self, queue: SubQueue, request: Request) -> bool:
+        """Put a request back whose delay is not over; the others are due later.
+
+        Or, if it is over, into the section that was set aside meanwhile. Returns
+        whether the request waits again.
+        """
+        due = end_delay(request, self._crawl.now())
+        if due and not self._storage.sorts:
+            self._delay(_Delayed(queue, request), due)
+            return True
+        if due:
+            if queue.has_joined:
+                self._round_robin.leave(queue)
+            self._move(queue, request)
+            return True
+        if queue.section == DELAYED and queue.site.faults.of(request) is not None:
+            self._move(queue, request)
+            return True
+        return False
+
+    def _move(self, queue: SubQueue, request: Request) -> None:
+        """Put a request into the sub-queue in which it has to wait now."""
+        queue.site.tally.return_to_queue()
+        try:
+            self.push(request)
+        except Exception:
+            self._storage.put_back(queue.name, [request])
+            queue.site.tally.accept()
+            raise
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         path = ""
-        if site.has_refused and site.faults.aside:
+        if DUE in request.meta:
+            path = DELAYED
+        elif site.has_refused and site.faults.aside:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
-        if DUE in request.meta and not path:
-            path = DELAYED
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
         if request.meta.get("dont_obey_budget"):
@@ -703,7 +739,7 @@ class SiteQueue:
         A probe is chosen among several. A request of a section set aside changes its
         sub-queue.
         """
-        if self._is_past_pauses(queue):
+        if queue.section == DELAYED or self._is_past_pauses(queue):
             return self._storage.pop(queue.name)
         most = looked_through(queue.site)
         if most == 1:
@@ -714,13 +750,7 @@ class SiteQueue:
             return request
         if queue.site.faults.of(request) is None:
             return request
-        queue.site.tally.return_to_queue()
-        try:
-            self.push(request)
-        except Exception:
-            self._storage.put_back(queue.name, [request])
-            queue.site.tally.accept()
-            raise
+        self._move(queue, request)
         return None
 
     def _probe(self, queue: SubQueue, most: int) -> Request | None:
