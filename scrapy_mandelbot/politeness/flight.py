@@ -16,6 +16,9 @@ from scrapy_mandelbot.politeness.tally import End
 if TYPE_CHECKING:
     from mandelbot.answers.meaning import ResponseMeaning
 
+EXEMPT = "/ dont_obey_budget"
+"""In place of a section's path: these requests neither count nor wait for a budget."""
+
 
 class Purpose(Enum):
     """What a request in flight holds, while others wait for its end."""

@@ -19,15 +19,14 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
+from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
 from scrapy_mandelbot.scheduling.round_robin import (
     DELAYED,
     DUE,
     PAST_PAUSES,
+    QueueCounts,
     QueueParts,
     RoundRobin,
     SubQueue,
@@ -776,7 +775,7 @@ class SiteQueue:
             partial(self._storage.take, queue.name),
             self._crawler.request_fingerprinter.fingerprint,
             most,
-            self._throttle.health_check.request,
+            self._throttle.ask_again,
         )
         request = None
         if chosen is not None:
