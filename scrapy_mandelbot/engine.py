@@ -365,7 +365,11 @@ def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     if slot is None:
         return False
     queue = getattr(slot, "queue", None)
-    return queue is None or any(entry[0] is request for entry in queue)
+    if queue is not None:
+        return any(entry[0] is request for entry in queue)
+    # in scrapy/scrapy#6931 a slot has no queue, and says what it transfers
+    sent = getattr(slot, "transferring", None)
+    return sent is None or request not in sent
 
 
 def waiting_in_slots(crawler: Crawler, keys: Iterable[str]) -> set[Request]:

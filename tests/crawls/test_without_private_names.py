@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import scrapy.pqueues
@@ -270,6 +271,20 @@ def test_without_the_settings_of_slots_they_are_as_in_scrapy_by_default():
     crawler.engine = Without(None, ["downloader"])
     crawler.engine.__dict__["downloader"] = Without(None, [])
     assert engine.slot_concurrency(crawler, "example.com") == 8
+
+
+def test_a_slot_without_a_queue_says_what_it_transfers():
+    """As those of scrapy/scrapy#6931. Else no probe that takes long is ever late."""
+    sent, waiting = (Request(f"https://a.example/{n}") for n in range(2))
+    for request in (sent, waiting):
+        engine.put_in_slot(request, "a.example")
+    slot = SimpleNamespace(transferring={sent})
+    downloader = SimpleNamespace(slots={"a.example": slot})
+    crawler = SimpleNamespace(engine=SimpleNamespace(downloader=downloader))
+    assert not engine.waits_in_slot(crawler, sent)
+    assert engine.waits_in_slot(crawler, waiting)
+    del slot.transferring
+    assert engine.waits_in_slot(crawler, sent)
 
 
 def test_every_private_name_is_taken_away():
