@@ -1,7 +1,8 @@
 """Requests that ask to be sent later: the meta key ``delay``.
 
-They wait in sub-queues of their own, the one that is due first in front, and so on disk
-where the others are. A sub-queue takes part again when its first request is due.
+Loaded when needed. They wait in sub-queues of their own, the one that is due first in
+front, and so on disk where the others are. A sub-queue takes part again when its first
+request is due.
 """
 
 from __future__ import annotations
@@ -9,14 +10,10 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.scheduling.round_robin import DUE
+
 if TYPE_CHECKING:
     from scrapy import Request
-
-DUE = "mandelbot_due"
-"""Meta key of a request with a delay: when it may be sent, its delay, in seconds, and
-its own priority. Written as it is scheduled, by the time of day, so that a job that is
-resumed knows it.
-"""
 
 
 def start_delay(request: Request, now: float) -> bool:

@@ -31,6 +31,11 @@ PAST_PAUSES = "/ dont_pause"
 """In place of a section's path: these requests wait for no pause."""
 DELAYED = "/ delay"
 """The same: each of these requests waits for a time of its own."""
+DUE = "mandelbot_due"
+"""Meta key of such a request: when it may be sent, its delay, in seconds, and its own
+priority. Written as it is scheduled, by the time of day, so that a job that is resumed
+knows it.
+"""
 
 
 class QueueParts(NamedTuple):

@@ -22,14 +22,9 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.scheduling.delays import (
-    DUE,
-    end_delay,
-    sort_by_due,
-    start_delay,
-)
 from scrapy_mandelbot.scheduling.round_robin import (
     DELAYED,
+    DUE,
     PAST_PAUSES,
     QueueCounts,
     QueueParts,
@@ -194,7 +189,7 @@ class SiteQueue:
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
 
-    def push(self, request: Request) -> None:  # noqa: C901 -- as pop()
+    def push(self, request: Request) -> None:  # noqa: C901, PLR0912 -- as pop()
         """Add a request, or take back one that could not be sent.
 
         Raises:
@@ -208,8 +203,8 @@ class SiteQueue:
         queue = self._round_robin.get((name, slot, ""))
         is_special = not _SPECIAL.isdisjoint(request.meta)
         due = 0.0
-        if is_special and start_delay(request, self._crawl.now()):
-            due = sort_by_due(request, self._crawl.now(), self._storage.grain)
+        if is_special:
+            due = self._sort_by_due(request)
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -234,7 +229,10 @@ class SiteQueue:
         if queue.apart is not None:
             queue.apart.put(queue, self._storage.length(queue.name))
         if not queue.has_joined:
-            self._join(queue, due)
+            if due or self._not_due:
+                self._join(queue, due)
+            else:
+                self._round_robin.join(queue)  # a call less for each new site
 
     def pop(self) -> Request | None:  # noqa: C901, PLR0912 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
@@ -281,14 +279,14 @@ class SiteQueue:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
         self._load(len(self.unloaded))
-        now = self._crawl.now()
         for queue in list(self._round_robin.values()):
             while queue.name in self._storage:
                 request = self._storage.pop(queue.name)
                 if queue.name not in self._storage.lengths:
                     self._rest(queue)
                 if request is not None:
-                    end_delay(request, now)
+                    if DUE in request.meta:
+                        self._end_delay(request)
                     yield request
         left = self._storage.left_to_next_run
         while left:
@@ -404,7 +402,7 @@ class SiteQueue:
         queues = tuple(self._round_robin.of(site))
         taken = self._take_delayed(site) if queues else []
         for queue in queues:
-            self._leave(queue)
+            self._rest(queue)
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
@@ -456,15 +454,11 @@ class SiteQueue:
         return self._storage.length(queue.name) + queue.delayed
 
     def _rest(self, queue: SubQueue) -> None:
-        self._leave(queue)
-        self._round_robin.rest(queue)
-
-    def _leave(self, queue: SubQueue) -> None:
-        """Let a sub-queue take no part any more, of whose requests none waits."""
         if queue.has_joined:
             self._round_robin.leave(queue)
-        else:
+        elif self._not_due:
             self._end_wait(queue)
+        self._round_robin.rest(queue)
 
     def _join(self, queue: SubQueue, due: float = 0.0) -> None:
         """Let a sub-queue take part, at once or when its first request is due."""
@@ -488,13 +482,31 @@ class SiteQueue:
             self.counts.paused.drop(queue)
             self._throttle.timers.drop(queue)
 
+    def _sort_by_due(self, request: Request) -> float:
+        """Sort a request by when it may be sent, and return that; 0: at once."""
+        if DUE not in request.meta and "delay" not in request.meta:
+            return 0.0
+        from scrapy_mandelbot.scheduling import delays  # noqa: PLC0415 -- few crawls
+
+        now = self._crawl.now()
+        if not delays.start_delay(request, now):
+            return 0.0
+        return delays.sort_by_due(request, now, self._storage.grain)
+
+    def _end_delay(self, request: Request) -> float:
+        from scrapy_mandelbot.scheduling.delays import end_delay  # noqa: PLC0415 -- few
+
+        return end_delay(request, self._crawl.now())
+
     def _has_moved(self, queue: SubQueue, request: Request) -> bool:
         """Put a request back whose delay is not over; the others are due later.
 
         Or, if it is over, into the section that was set aside meanwhile. Returns
         whether the request waits again.
         """
-        due = end_delay(request, self._crawl.now())
+        due = 0.0
+        if DUE in request.meta:
+            due = self._end_delay(request)
         if due and not self._storage.sorts:
             self._delay(_Delayed(queue, request), due)
             return True

@@ -9,7 +9,7 @@ from crawling import SCRAPYS_FORM, ensureDeferred
 from queueing import drain, fill, open_scheduler, refuse
 from scrapy import Request
 
-from scrapy_mandelbot.scheduling.delays import DUE
+from scrapy_mandelbot.scheduling.round_robin import DUE
 from scrapy_mandelbot.throttle import load
 
 URL = "https://a.example/"
