@@ -665,6 +665,26 @@ def test_what_fails_before_a_pause_has_a_good_page_probe_though_a_limit_counts()
     assert may_ask_again(site)
 
 
+@pytest.mark.parametrize(("waited", "is_asked"), [(1, False), (10, True)])
+def test_a_limit_that_does_not_explain_a_failed_probe_counts_no_health_check(
+    waited, is_asked
+):
+    """Its bucket is empty after so long a silence."""
+    site = Site("https://example.com", PausePolicy(first=waited))
+    well(site, "/", 0)
+    refuse(site, 1)
+    rate_control = site.pause.rate_control
+    rate_control.mode = Mode.LIMIT
+    rate_control._limit = 2.0
+    rate_control._burst = 3.0
+    assert not may_ask_again(site), "no probe failed"
+    at = site.due(1)
+    probe = flight_to(site, "/new")
+    site.handed_out(probe, at, as_scout=False)
+    site.refused(probe, b"/new", Refusal(at, "503"))
+    assert may_ask_again(site) == is_asked
+
+
 def test_a_503_is_not_probed_before_the_first_pause_is_over():
     site = Site("https://example.com", PausePolicy())
     well(site, "/", 0)
