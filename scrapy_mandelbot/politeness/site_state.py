@@ -445,6 +445,8 @@ class Site:
         is_of_a_part = section is not None or url.is_alone
         if refusal.retry_after is not None or not is_of_a_part:
             recent = self._recent or ()
+            if faults.is_mixed(flight.request):
+                refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
                 flight, refusal, recent, has_served=self.has_answered
             )
