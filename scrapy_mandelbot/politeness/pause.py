@@ -379,7 +379,10 @@ class Pause:
             self.rate_control = RateControl(good)
             self._is_outage = len(good) >= _WELL
         if self.rate_control is not None and not is_late:
-            self.rate_control.refused(flight.sent_at, refusal.now)
+            if refusal.is_of_rate:
+                self.rate_control.refused(flight.sent_at, refusal.now)
+            else:
+                self.rate_control.interrupted(refusal.now)
         if not is_probe:
             return self.trip(refusal)
         if self.state is PauseState.LAST_ATTEMPTS:

@@ -137,6 +137,8 @@ class Refusal(NamedTuple):
     """False: no site answers, and this one is not to blame."""
     is_stated: bool = True
     """False: a failure that states nothing, an error of the server without a time."""
+    is_of_rate: bool = True
+    """False: it says nothing of a rate."""
 
 
 @dataclass(frozen=True)

@@ -163,15 +163,23 @@ class RateControl:
 
     def refused(self, sent: float, now: float) -> None:
         """Note a refusal of a request that was sent at that time."""
-        run = self._run
-        run.refused.append(sent)
-        if not run.is_over:
-            run.is_over = True
-            self.ended_at = now
-            self._all_good += run.answers
-            self._best = max(0.98 * self._best, self._lately(now))
+        self._run.refused.append(sent)
+        if not self._run.is_over:
+            self._end_run(now)
             self._slow.refused(now)
-            self._is_in_doubt = False
+
+    def interrupted(self, now: float) -> None:
+        """Note that a run ends, and no rate is why."""
+        if not self._run.is_over:
+            self._end_run(now)
+
+    def _end_run(self, now: float) -> None:
+        run = self._run
+        run.is_over = True
+        self.ended_at = now
+        self._all_good += run.answers
+        self._best = max(0.98 * self._best, self._lately(now))
+        self._is_in_doubt = False
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the rate."""

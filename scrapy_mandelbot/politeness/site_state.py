@@ -35,7 +35,7 @@ or failure, and are never written to. Every method that changes a site ends in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -455,9 +455,10 @@ class Site:
         # A part is to blame; but a time that is named is one for the whole site.
         is_of_a_part = section is not None or url.is_alone
         if refusal.retry_after is not None or not is_of_a_part:
-            recent = (self._recent or ())[-_RECENT:]
+            if faults.is_mixed(flight.request):
+                refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
-                flight, refusal, recent, has_served=self.has_answered
+                flight, refusal, self._lately(), has_served=self.has_answered
             )
         else:
             pause.released(flight, refusal.now)
@@ -616,9 +617,10 @@ class Site:
 
         Returns the effect on its pause.
         """
-        recent = (self._recent or ())[-_RECENT:]
         pause = self._own_pause()
-        effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
+        effect = pause.refused(
+            flight, refusal, self._lately(), has_served=self.has_answered
+        )
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
             if flight.at_once or not self.concurrency.is_shared:
@@ -775,10 +777,13 @@ class Site:
             self.pause = Pause(self._policy)
         return self.pause
 
+    def _lately(self) -> Sequence[float]:
+        """Return when the requests of its last good answers were sent."""
+        return (self._recent or ())[-_RECENT:]
+
     def _own_faults(self) -> Faults:
         if not self.has_refused:
-            recent = (self._recent or ())[-_RECENT:]
-            self.faults = Faults(self._policy, len(recent))
+            self.faults = Faults(self._policy, len(self._lately()))
             self.faults.good_at = self._good_at
             self.has_refused = True
         return self.faults
@@ -795,8 +800,7 @@ class Site:
     def _own_failures(self) -> Failures:
         if self.failures is Failures.NONE:
             self._own_faults()  # its answers are looked at
-            recent = (self._recent or ())[-_RECENT:]
-            self.failures = Failures(len(recent), self._good_at)
+            self.failures = Failures(len(self._lately()), self._good_at)
         return self.failures
 
     def recheck(self) -> None:

@@ -259,6 +259,24 @@ def test_refusals_that_are_a_sections_say_nothing_of_the_rate():
     assert rate_control.share < 0.02
 
 
+@pytest.mark.parametrize(
+    ("is_of_rate", "mode"), [(True, Mode.LIMIT), (False, Mode.RAMP)]
+)
+def test_a_run_that_ends_by_no_rate_says_nothing_of_one(is_of_rate, mode):
+    """Be it that pauses come as regularly as with a limit."""
+    rate_control = RateControl()
+    now = 0.0
+    for _ in range(8):
+        now = go(rate_control, now, 3)
+        if is_of_rate:
+            rate_control.refused(now, now)
+        else:
+            rate_control.interrupted(now)
+        now += 10
+        rate_control.resume(now, is_conclusive=True)
+    assert rate_control.mode is mode
+
+
 def test_a_limit_far_below_what_was_borne_is_known():
     """So that it can be told once."""
     rate_control, _ = in_limit(20.0)
