@@ -170,9 +170,9 @@ class Faults:
 
     __slots__ = (
         "_good",
-        "_resumed",
         "_policy",
         "_refused",
+        "_resumed",
         "_sections",
         "aside",
         "good_at",
