@@ -412,6 +412,36 @@ def _slot_queues(crawler: Crawler, keys: Iterable[str]) -> Iterator[Any]:
             yield queue
 
 
+def close_idle_connections(crawler: Crawler, request: Request, most: int) -> None:
+    """Close the connections to a request's host that are open and not in use.
+
+    So many of them at most, those that were used last. What is sent next uses new
+    ones. Only Scrapy's handler for HTTP/1.1 has such connections. Fallback: they are
+    kept.
+    """
+    from twisted.web.client import (  # noqa: PLC0415 -- few
+        URI,
+        HTTPConnectionPool,
+    )
+
+    downloader: Any = cast("Any", crawler.engine).downloader
+    handlers = getattr(getattr(downloader, "handlers", None), "_handlers", {})
+    uri = URI.fromBytes(request.url.encode())  # type: ignore[no-untyped-call]
+    pool: Any = getattr(handlers.get(uri.scheme.decode()), "_pool", None)
+    if not isinstance(pool, HTTPConnectionPool):
+        return
+    host = (uri.scheme, uri.host, uri.port)
+    timeouts = getattr(pool, "_timeouts", {})
+    for key, connections in getattr(pool, "_connections", {}).items():
+        if key[: len(host)] != host:
+            continue
+        for connection in connections[-most:]:
+            if connection in timeouts:
+                timeouts.pop(connection).cancel()
+                connections.remove(connection)
+                connection.transport.loseConnection()
+
+
 def scheduler_length(crawler: Crawler) -> int:
     """Return how many requests the scheduler holds; 1 for any unknown number."""
     try:

@@ -150,6 +150,9 @@ class PauseMiddleware:
             if meaning.unreadable:
                 report_unreadable(self._crawl, flight.site, meaning.unreadable)
             self._throttle.pauses.refused(flight, reason, meaning.wait, response)
+            is_503 = response.status == HTTPStatus.SERVICE_UNAVAILABLE
+            if is_503 and meaning.wait is None:
+                self._renew_connections(flight)
             return
         if meaning.kind in _OF_ROBOTS and self._refusals.is_bot_block(
             flight, response, meaning
@@ -162,9 +165,16 @@ class PauseMiddleware:
             reason = f"{response.status} for {request}"
             if self._throttle.pauses.failed(flight, reason, response.status):
                 flight.meaning = GOES_BACK
+            self._renew_connections(flight)
             return
         is_page = meaning.kind is Kind.PAGE and request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
+
+    def _renew_connections(self, flight: Flight[Site]) -> None:
+        """Let what follows a failure use new connections: an old one may be why."""
+        most = flight.site.suspected_connections
+        if most and "proxy" not in flight.request.meta:
+            engine.close_idle_connections(self.crawler, flight.request, most)
 
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
         """Return what a response means to the project, its spider and the request."""

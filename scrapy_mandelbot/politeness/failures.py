@@ -28,6 +28,11 @@ that is refused, a name that does not resolve.) The rules:
 7. *Connections*: a connection that is lost beside others may be one above the number
    that the site accepts. Then the page goes back uncounted, and the site gets fewer
    requests at once: see `connection_ceiling.py`. Nothing is paused.
+8. *Old connections*: a page that failed may have met a broken server behind a load
+   balancer, by a connection that leads to this server as long as it is kept open. So
+   the connection that was used last is closed, and what is sent next uses a new one:
+   for sixteen failures, and for two more with each page that is mended. Where a probe
+   fails, all that are not in use are closed.
 
 A queue full of pages that fail cannot answer the question of rule 3, a page that was
 well can: behind a section of 500 broken pages, six checks are sent in all.
@@ -51,6 +56,7 @@ _FORGIVEN_AS_FIRST = 1  # the same of the page that failed first, at a site that
 _FORGOTTEN_AFTER = 600.0  # seconds without a failure
 _IN_DOUBT = 2  # pages, before the first check
 _MOST_IN_DOUBT = 64
+_IN_VAIN = 16  # failures that new connections may mend, at first
 _FORGIVEN = -1  # no tick: the page failed with its site, and is not known to fail
 
 
@@ -89,10 +95,12 @@ class Failures:
         "_began_with",
         "_checks",
         "_doubted_since",
+        "_failed",
         "_failed_at",
         "_flaps",
         "_good",
         "_good_at",
+        "_mended",
         "_needed",
         "_pages_failed",
         "doubted",
@@ -110,6 +118,8 @@ class Failures:
         self._good = good
         self._good_at = good_at
         self._pages_failed = 0  # failures that were the pages'
+        self._failed = 0  # failures of any kind
+        self._mended = 0  # pages that were answered well after they failed
         self._failed_at = -inf  # the last one, in seconds
         self._needed = _IN_DOUBT  # pages in doubt, before the next check
         self._doubted_since = 0  # when the first doubt came, in ticks
@@ -166,6 +176,11 @@ class Failures:
             page.times > 1 and page.last_sent > since for page in self.doubted.values()
         )
 
+    @property
+    def may_be_of_connections(self) -> bool:
+        """Whether new connections may mend the pages that fail."""
+        return self._failed <= _IN_VAIN + 2 * self._mended
+
     # What happens.
 
     def failed(
@@ -184,6 +199,7 @@ class Failures:
             page = self._add(fingerprint, sent)
         if page.first_sent == _FORGIVEN:
             page.first_sent = sent
+        self._failed += 1
         page.times += 1
         page.last_sent = sent
         self.doubted[fingerprint] = page
@@ -192,7 +208,8 @@ class Failures:
     def answered(self, fingerprint: bytes, tick: int) -> None:
         """Note a good answer: what was sent before, and failed, failed by itself."""
         self._good += 1
-        self.pages.pop(fingerprint, None)
+        if self.pages.pop(fingerprint, None) is not None:
+            self._mended += 1
         if self.doubted:
             self._settle(fingerprint, tick)
         self._good_at = max(self._good_at, tick)

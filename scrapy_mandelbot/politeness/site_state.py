@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
+from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
@@ -271,6 +272,18 @@ class Site:
             return True
         return not self.pause.is_passable
 
+    @property
+    def suspected_connections(self) -> int:
+        """How many connections, those used last, may be why a page failed just now.
+
+        All, if a probe failed.
+        """
+        if self.pause.failed_probes:
+            return maxsize
+        if self.pause.is_passable:
+            return int(self.failures.may_be_of_connections)
+        return 1
+
     def has_given_up(self, flight: Flight[Any]) -> bool:
         """Return whether a request is sent no more in this run.
 
@@ -388,12 +401,13 @@ class Site:
         self.has_answered = True
         if is_page and self._bot_blocks is not None:
             self._bot_blocks.well(flight.request.url)
-        if flight.tick > self._good_at:
+        is_last = flight.tick > self._good_at
+        if is_last:
             self._good_at = flight.tick
-            if is_page:
-                request = flight.request
-                self.well_url = request.url
-                self.well_way = (request.headers, request.meta)
+        if is_page and (is_last or not self.well_url):
+            request = flight.request
+            self.well_url = request.url
+            self.well_way = (request.headers, request.meta)
         recent = self._recent
         if recent is None:
             self._recent = [flight.sent_at]

@@ -213,6 +213,77 @@ def accept_few(web, most: int) -> list[int]:
     return resets
 
 
+def by_connection(web, is_broken, status: int = 502) -> list[int]:
+    """Let a site answer so to all that comes by a broken connection.
+
+    `is_broken` gets the number of a connection, the first being 1, and how many were
+    made. Returns a list that gets the number of each request's connection.
+    """
+    numbers = {}
+    asked = []
+    pages = dict(web.pages)
+
+    def answer(request):
+        path = request.uri.decode()
+        number = numbers.setdefault(request.channel, len(numbers) + 1)
+        asked.append(number)
+        if path.startswith("/page/") and is_broken(number, len(numbers)):
+            return Answer(b"broken", status, delay=0.02)
+        return pages[path]
+
+    web.pages.update(dict.fromkeys(pages, answer))
+    return asked
+
+
+@pytest.mark.parametrize("status", [500, 502])
+@ensureDeferred
+async def test_a_broken_server_that_gets_one_connection_in_four_costs_no_page(
+    webs, status
+):
+    """Its connections are closed when they fail, and not used again."""
+    web, urls = failing(webs, lambda _path: None)
+    asked = by_connection(web, lambda number, _: number % 4 == 3, status)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert sum(number % 4 == 3 for number in asked) <= 12
+
+
+@pytest.mark.parametrize("status", [502, 503])
+@ensureDeferred
+async def test_a_site_is_well_by_new_connections_alone(webs, status):
+    """Those that are open lead to a server that is gone."""
+    web, urls = failing(webs, lambda _path: None)
+    old = []
+
+    def is_broken(number, made):
+        if len(asked) > 20 and not old:
+            old.append(made)
+        return bool(old) and number <= old[0]
+
+    asked = by_connection(web, is_broken, status)
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 60
+    assert not result.failures
+    assert result.stats["elapsed_time_seconds"] < 10
+
+
+@ensureDeferred
+async def test_connections_are_not_closed_for_pages_that_are_dead(webs):
+    """But for the first few failures."""
+    web, urls = failing(webs, lambda _path: None)
+    asked = by_connection(web, lambda _number, _made: False)
+    web.refuse = lambda path: (
+        Answer(status=502)
+        if path.startswith("/page/") and number_of(path) % 2
+        else None
+    )
+    result = await crawl(ListSpider, QUICK, start_urls=urls)
+    assert len(result.items) == 30
+    assert len(result.failures) == 30
+    assert len(set(asked)) <= 8 + 16 + 1
+
+
 @ensureDeferred
 async def test_a_site_that_resets_further_connections_gets_no_more_at_once(webs):
     """Its pages are all got, few are reset, and nothing is paused; the log says how

@@ -177,6 +177,35 @@ def test_without_the_private_parse_a_spider_needs_a_parse(monkeypatch):
     assert not engine.is_undefined(LinksSpider("links"), None)
 
 
+@pytest.mark.parametrize("gone", [None, "_connections", "_timeouts", "_pool"])
+@ensureDeferred
+async def test_without_a_name_of_its_pool_a_connection_stays_open(webs, gone):
+    """Else the one to the host that was used last is closed; none of another host."""
+    web = site(webs, 2)
+    left = []
+
+    class ClosingSpider(LinksSpider):
+        def parse(self, response):
+            handlers = vars(self.crawler.engine.downloader.handlers)
+            handler = handlers["_handlers"]["http"]
+            pool = vars(handler)["_pool"]
+            for owner in (vars(handler), vars(pool)):
+                if gone in owner:
+                    taken = owner.pop(gone)
+                    self.close_idle(response.url)
+                    owner[gone] = taken
+            if gone is None:
+                self.close_idle(response.url)
+            left.append(sum(map(len, vars(pool)["_connections"].values())))
+
+        def close_idle(self, url):
+            for each in ("http://elsewhere.example", url):
+                engine.close_idle_connections(self.crawler, Request(each), 1)
+
+    await crawl(ClosingSpider, start_urls=[web.url + "/"])
+    assert left == [0 if gone is None else 1]
+
+
 class PlainDownloader:
     """All that the engine calls, and nothing else."""
 
@@ -292,7 +321,9 @@ def test_every_private_name_is_taken_away():
     source = Path(engine.__file__).read_text()
     names = re.findall(r"[.\"](_[a-z][a-z_]+)\b", source)
     used = {name for name in names if not name.startswith("_scrapy_mandelbot_")}
-    assert used == {"_slot", "_path_safe", "_parse", "_cookies", "_throttler_waiting"}
+    of_connections = {"_handlers", "_pool", "_connections", "_timeouts"}
+    of_engine = {"_slot", "_path_safe", "_parse", "_cookies", "_throttler_waiting"}
+    assert used == of_engine | of_connections
 
 
 @ensureDeferred

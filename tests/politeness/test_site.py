@@ -463,6 +463,15 @@ def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
     assert not may_ask_again(site)
 
 
+def test_a_page_is_well_though_what_was_sent_later_was_answered_sooner(site):
+    """By an error, for example, before any page was well."""
+    page, error = hand_out(site, 100, path="/1"), hand_out(site, 100, path="/2")
+    site.answered(error, 101, b"", is_page=False)
+    assert site.well_url == ""
+    site.answered(page, 102, b"")
+    assert site.well_url == site.name + "/1"
+
+
 def test_a_page_that_was_answered_well_is_known(site):
     """The one that was sent last, to be asked again; none of a site that never
     answered.
@@ -671,16 +680,16 @@ def test_what_fails_before_a_pause_has_a_good_page_probe_though_a_limit_counts()
 
 @pytest.mark.parametrize(("waited", "is_asked"), [(1, False), (10, True)])
 def test_a_limit_that_does_not_explain_a_failed_probe_counts_no_health_check(
-    waited, is_asked
+    monkeypatch, waited, is_asked
 ):
     """Its bucket is empty after so long a silence."""
     site = Site("https://example.com", PausePolicy(first=waited))
     well(site, "/", 0)
     refuse(site, 1)
-    rate_control = site.pause.rate_control
-    rate_control.mode = Mode.LIMIT
-    rate_control._limit = 2.0
-    rate_control._burst = 3.0
+    site.pause.rate_control.mode = Mode.LIMIT
+    monkeypatch.setattr(
+        RateControl, "may_be_full_after", lambda _, seconds: seconds <= 3 * 2
+    )
     assert not may_ask_again(site), "no probe failed"
     at = site.due(1)
     probe = flight_to(site, "/new")
@@ -771,6 +780,33 @@ def well(site, path, now):
     flight = flight_to(site, path)
     site.handed_out(flight, now, as_scout=False)
     site.answered(flight, now, path.encode())
+
+
+def test_connections_are_suspected_while_pages_that_failed_are_mended(site):
+    """One for each failure, sixteen at first, and two more for each that is mended."""
+    well(site, "/", 100)
+    for number in range(17):
+        assert site.suspected_connections == 1
+        fail(site, f"/{number}", 101)
+        well(site, "/", 101)
+    assert site.suspected_connections == 0
+    well(site, "/0", 102)
+    assert site.suspected_connections == 1
+    for number in (1, 2):
+        fail(site, f"/{number}", 103)
+    assert site.suspected_connections == 0
+
+
+def test_all_connections_are_suspected_where_a_probe_failed(site):
+    """No request is in flight, and each may lead to what is out."""
+    well(site, "/", 100)
+    refuse(site, 101)
+    assert site.suspected_connections == 1
+    at = site.due(101)
+    probe = flight_to(site, "/new")
+    site.handed_out(probe, at, as_scout=False)
+    site.refused(probe, b"/new", Refusal(at, "503"))
+    assert site.suspected_connections > 1_000
 
 
 def test_failures_are_the_pages_until_a_page_fails_that_was_well(site):
