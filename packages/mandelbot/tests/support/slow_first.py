@@ -2,13 +2,14 @@
 
 The slowest modules begin first: what is left for the end, when a process that has
 nothing left takes tests of another, is quick. How long a module takes was recorded with
-``--record-seconds`` in ``tests/seconds.tsv``; modules that it does not name come last.
+``--record-seconds`` in ``tests/seconds.tsv``; modules that it does not name come first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,26 +36,24 @@ def recorded(root: Path) -> dict[str, float]:
     return {module: float(seconds) for module, seconds in rows}
 
 
-def dealt(tests: list[str], seconds: dict[str, float], hands: int) -> list[int]:
-    """Return the positions of tests in the order in which they are given out.
+def dealt(tests: list[str], seconds: dict[str, float], hands: int) -> list[list[int]]:
+    """Return for each process the positions of its tests, in their order.
 
-    Modules are dealt to so many processes, the one with the slowest tests first, each
-    to the process that has the fewest seconds so far.
+    Modules are dealt to so many processes, the slowest first, each to the process that
+    has the fewest seconds so far. So no test that is left for the end takes longer than
+    one of the quickest modules.
     """
     modules: dict[str, list[int]] = {}
     for position, node_id in enumerate(tests):
         modules.setdefault(module_of(node_id), []).append(position)
 
-    def seconds_of_a_test(module: str) -> float:
-        return seconds.get(module, 0.0) / len(modules[module])
-
     loads = [0.0] * hands
     piles: list[list[int]] = [[] for _ in range(hands)]
-    for module in sorted(modules, key=seconds_of_a_test, reverse=True):
+    for module in sorted(modules, key=lambda one: -seconds.get(one, inf)):
         hand = loads.index(min(loads))
         loads[hand] += seconds.get(module, 0.0)
         piles[hand] += modules[module]
-    return [*chain.from_iterable(piles)]
+    return piles
 
 
 class SlowFirst(WorkStealingScheduling):
@@ -66,7 +65,10 @@ class SlowFirst(WorkStealingScheduling):
         if self.collection and not self.is_dealt:
             self.is_dealt = True
             seconds = recorded(self.config.rootpath)
-            self.pending[:] = dealt(self.collection, seconds, self.numnodes)
+            piles = dealt(self.collection, seconds, self.numnodes)
+            self.pending[:] = chain.from_iterable(piles)
+            for node, pile in zip(self.nodes, piles, strict=False):
+                self._send_tests(node, len(pile))
         super().check_schedule()
 
 

@@ -109,7 +109,7 @@ def expected(questions):
     ]
 
 
-MOST_RULES = 100  # of a file that are asked about
+MOST_RULES = examples(150)  # of a file that are asked about
 MOST_ROBOTS = 8
 
 
