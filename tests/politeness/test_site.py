@@ -106,6 +106,19 @@ def test_a_site_that_nothing_is_known_of_may_be_asked_at_once(site):
     assert repr(site) == "<https://example.com: open>"
 
 
+@pytest.mark.parametrize("pages", [0, 3, 64, 79, 80, 81, 1000])
+def test_of_many_good_answers_the_last_64_are_remembered(site, monkeypatch, pages):
+    """What a site bore is asked for when it says no for the first time."""
+    asked = []
+    monkeypatch.setattr(
+        Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
+    )
+    serve(site, pages)
+    assert len(site._recent or ()) <= 80
+    refuse(site, pages)
+    assert asked == [[*range(max(0, pages - 64), pages)]]
+
+
 def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     """The scout; the others may go when it knows, whatever becomes of it."""
     scout = hand_out(site, 100, scout=True)
