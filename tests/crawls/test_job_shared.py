@@ -12,6 +12,7 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 import scrapy
@@ -186,11 +187,18 @@ class Sleeps(LinksSpider):
 
     def parse(self, response):
         yield from super().parse(response)
-        self.asked_at.append(len(self.hits))
+        self.asked_at.append(self.sent())
 
     def leaves(self):
         if self.asked_at:
-            self.asked_at.append(len(self.hits))
+            self.asked_at.append(self.sent())
+
+    def sent(self):
+        """Return the paths of what was sent, whether it has come to the site or not."""
+        slots = self.crawler.engine.downloader.slots.values()
+        requests = [request for slot in slots for request in slot.transferring]
+        on_its_way = {urlsplit(request.url).path for request in requests}
+        return on_its_way | {hit.path for hit in self.hits}
 
 
 @ensureDeferred
