@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
@@ -55,29 +54,32 @@ CITED = "mandelbot_sitemap"
 """
 
 
-@dataclass
 class Download:
     """The state of a download. Class attributes hold the initial values."""
 
-    most_bytes: int
-    seconds: float
-    began: float
-    received: int = field(default=0, init=False)
-    cut: str = field(default="", init=False)
+    received = 0
+    cut = ""
     """Why the rest was not read: the part before suffices."""
-    is_late: bool = field(default=False, init=False)
+    is_late = False
     """Whether the time limit ended the download."""
-    collects: bool = field(default=False, init=False)
+    collects = False
     """Whether `body` collects the bytes received."""
-    body: bytearray = field(default_factory=bytearray)
-    headers: Headers | None = field(default=None, init=False)
+    headers: Headers | None = None
     """None: no headers yet, or the handler does not send ``headers_received``."""
-    packed: Response | None = field(default=None, init=False)
+    packed: Response | None = None
     """The response as received, if it is compressed."""
-    is_done: bool = field(default=False, init=False)
+    is_done = False
     """Whether the response is complete; a later exception comes from a middleware."""
-    is_watched: bool = True
-    """Whether receivers of the handler's signals follow it."""
+
+    def __init__(
+        self, most_bytes: int, seconds: float, began: float, *, is_watched: bool = True
+    ) -> None:
+        self.most_bytes = most_bytes
+        self.seconds = seconds
+        self.began = began
+        self.is_watched = is_watched
+        """Whether receivers of the handler's signals follow it."""
+        self.body = bytearray()
 
     def is_truncated(self, response: Response) -> bool:
         """Return whether a body is shorter than its response announces."""

@@ -22,7 +22,9 @@ that is refused, a name that does not resolve.) The rules:
    known; where new connections are lost before any page was well, that of a page which
    failed before. Where outages began with different pages, the site flaps,
    and the page that failed first is forgiven once.
-6. What fails while the site is paused goes back to the queue, uncounted.
+6. What fails while the site is paused goes back to the queue, uncounted. The probe is
+   the page of rule 3 first, also where a limit of the rate is known, which counts it:
+   those that wait may be what takes the site down, and would probe it by turns.
 7. *Connections*: a connection that is lost beside others may be one above the number
    that the site accepts. Then the page goes back uncounted, and the site gets fewer
    requests at once: see `connection_ceiling.py`. Nothing is paused.

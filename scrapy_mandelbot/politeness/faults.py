@@ -8,6 +8,11 @@ the outermost one counts.
 
 A page is set aside when it is refused again while others, sent later than its first
 refusal, were answered well. The first refusal of a page is always the site's business.
+
+A section that was set aside may be well again, or refuse some of its pages and others
+not. So its pages are counted from then on. If chance explains several refusals in a
+row, it is *mixed*: it is set aside again only for so many that chance does not explain
+them, none of its pages probes its site, and no rate is concluded from what it refuses.
 """
 
 from __future__ import annotations
@@ -118,6 +123,28 @@ class Section:
         return Decision(wait, due)
 
 
+class ResumedSection:
+    """What came of a section after it was set aside, and answered its probe well."""
+
+    __slots__ = ("good", "refused")
+
+    def __init__(self) -> None:
+        self.good = 1
+        """Good answers, the probe's first."""
+        self.refused = 0
+        """Pages that were refused, each counted once."""
+
+    @property
+    def share(self) -> float:
+        """The share of its pages that are refused by chance: one here, one there."""
+        return self.refused / (self.good + self.refused + 1)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether chance explains refusals in a row: they say nothing of its site."""
+        return self.share**_SUSPICIOUS > BY_CHANCE
+
+
 class RefusedUrl:
     """A request that was refused."""
 
@@ -145,6 +172,7 @@ class Faults:
         "_good",
         "_policy",
         "_refused",
+        "_resumed",
         "_sections",
         "aside",
         "good_at",
@@ -162,6 +190,7 @@ class Faults:
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self.aside: dict[str, Section] = {}
         """The sections that are set aside, by path."""
+        self._resumed: OrderedDict[str, ResumedSection] = OrderedDict()  # by path
         self._good = good
         self._refused = 0
         self.good_at = -1
@@ -184,13 +213,20 @@ class Faults:
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether the request's section was refused since its last good answer.
 
-        `well`: paths of sections in which something was answered well before.
+        Or refuses some pages and others not. `well`: paths of sections in which
+        something was answered well before.
         """
+        if self.is_mixed(request):
+            return True
         sections = self._sections
         return any(
             path in sections and path not in well and sections[path].refused
             for path in sections_of(request.url, request.method)
         )
+
+    def is_mixed(self, request: Any) -> bool:
+        """Return whether the request's section refuses some pages and others not."""
+        return any(section.is_mixed for section in self._resumed_around(request))
 
     def times(self, fingerprint: bytes) -> int:
         """Return how often this request was refused since it was answered well."""
@@ -235,6 +271,8 @@ class Faults:
         self.urls.pop(fingerprint, None)
         ended = []
         for path in paths_around(flight.request.url, flight.request.method):
+            if path in self._resumed:
+                self._resumed[path].good += 1
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -244,6 +282,7 @@ class Faults:
             is_aside = section.is_aside
             if is_aside and section.pause.answered(flight, now) is PauseEffect.RESUMED:
                 ended.append(section)
+                self._note_resumed(path)
                 section.refused.clear()
                 is_aside = False
             if not (is_aside or section.refused):
@@ -299,12 +338,15 @@ class Faults:
         if section is None:
             self._suspect(flight, fingerprint)
             one.may_go_at = 0.0
-            if one.times > 1:  # the first time was its site's business
+            if one.times == 1:
+                for resumed in self._resumed_around(flight.request):
+                    resumed.refused += 1
+            else:  # the first time was its site's business
                 one.is_alone = self._is_alone(one)
                 step = one.times - 2 if one.is_alone else 0
                 policy = self._policy.of_a_part
                 one.may_go_at = policy.until(refusal, step)
-            if not one.is_alone:
+            if not (one.is_alone or self.is_mixed(flight.request)):
                 self._refused += 1
         flight.is_refused_alone = False
         flight.not_before = 0.0
@@ -371,10 +413,24 @@ class Faults:
                 section.refused[fingerprint] = flight.sent_at
                 section.refused_at = max(section.refused_at, flight.tick)
 
+    def _note_resumed(self, path: str) -> None:
+        self._resumed.setdefault(path, ResumedSection())
+        if len(self._resumed) > MOST_SECTIONS:
+            self._resumed.popitem(last=False)
+
+    def _resumed_around(self, request: Any) -> list[ResumedSection]:
+        """Return those sections of a request that were set aside before."""
+        if not self._resumed:
+            return []
+        paths = sections_of(request.url, request.method)
+        return [self._resumed[path] for path in paths if path in self._resumed]
+
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
         if pages < _SUSPICIOUS or self.good_at <= section.refused_at:
             return False
+        if section.path in self._resumed:
+            share = max(share, self._resumed[section.path].share)
         return share**pages <= BY_CHANCE
 
     def _forget_one(self) -> bool:

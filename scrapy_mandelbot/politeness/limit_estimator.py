@@ -42,12 +42,13 @@ class Reading(NamedTuple):
 
     The evidence for a limit is the G of the rate that explains most; the rate, in
     requests a second, the best guess at the limit; the burst what the bucket of about
-    this rate has held.
+    this rate has held; the fastest the highest rate that explains about as much.
     """
 
     evidence: float
     rate: float
     burst: float
+    fastest: float
 
 
 # the kinds of a run's numbers; a level for each refusal
@@ -93,6 +94,14 @@ class LimitEstimator:
         self._runs: deque[_BucketRun] = deque(maxlen=_RUNS)
         self._levels = array("d", bytes(8 * len(RATES)))
         self._at = 0.0
+
+    def copy(self) -> LimitEstimator:
+        """Return one that has read the same runs."""
+        other = LimitEstimator()
+        other._runs.extend(self._runs)
+        other._levels[:] = self._levels
+        other._at = self._at
+        return other
 
     def read(
         self, good: Iterable[float], refused: Iterable[float], more: int = 0
@@ -148,7 +157,7 @@ class LimitEstimator:
         ]
         slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
         rate = (RATES[slowest] * RATES[fastest]) ** 0.5
-        return Reading(evidence, rate, self._peak(_near(rate)))
+        return Reading(evidence, rate, self._peak(_near(rate)), RATES[fastest])
 
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where this rate's bucket was full."""

@@ -133,9 +133,11 @@ class Pause:
     """
 
     __slots__ = (
+        "_is_first",
         "_is_outage",
         "_is_stated",
         "_own_until",
+        "_was_first",
         "backoff",
         "final_attempts",
         "late_probes",
@@ -167,9 +169,12 @@ class Pause:
         self.state = PauseState.OPEN
         self.until = 0.0
         """When the probe may be sent, where the site is paused."""
-        self._own_until = 0.0  # the same, without the additional probes of an outage
+        self._own_until = 0.0  # the same, without additional probes
         self._is_outage = False
         self._is_stated = True  # by any refusal of this pause
+        # it is as long as a first pause, and none of its probes failed
+        self._is_first = False
+        self._was_first = False  # the same of the last pause, at its end
         self.reason = ""
         self.late_probes = 0
         """How many requests running were the probe, and took too long."""
@@ -320,11 +325,17 @@ class Pause:
             self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
+            self._was_first = self._is_first
             effect = self._take(Fact.PROBE_ANSWERED)
             if rates is not None:
                 is_short = not self.backoff.is_recalled
                 is_conclusive = self.backoff.is_conclusive(rates)
-                rates.resume(now, is_conclusive=is_conclusive, is_short=is_short)
+                rates.resume(
+                    now,
+                    is_conclusive=is_conclusive,
+                    is_short=is_short,
+                    is_first=self._is_first,
+                )
                 if not self._is_stated and now < self._own_until:
                     rates.resume_at_once(now)  # it was out for a moment
             self.backoff.end(now, rates)
@@ -368,7 +379,10 @@ class Pause:
             self.rate_control = RateControl(good)
             self._is_outage = len(good) >= _WELL
         if self.rate_control is not None and not is_late:
-            self.rate_control.refused(flight.sent_at, refusal.now)
+            if refusal.is_of_rate:
+                self.rate_control.refused(flight.sent_at, refusal.now)
+            else:
+                self.rate_control.interrupted(refusal.now)
         if not is_probe:
             return self.trip(refusal)
         if self.state is PauseState.LAST_ATTEMPTS:
@@ -400,6 +414,7 @@ class Pause:
             self.since = refusal.now
             self._is_stated = refusal.is_stated
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
+            self._is_first = self._own_until <= refusal.now + self.policy.first
             return self._take(Fact.REFUSED)
         if refusal.retry_after is None:
             return None
@@ -408,6 +423,7 @@ class Pause:
         before = self.until
         until = self.policy.until(refusal)
         self.until = max(before, until)
+        self._is_first = False
         # The answers of a burst are some milliseconds apart: that is no news.
         if until - before >= _NEWS:
             return self._take(Fact.ASKS_FOR_LONGER)
@@ -450,6 +466,7 @@ class Pause:
 
             self.rate_control = RateControl()
         self.since = now
+        self._is_first = False
         self.reason = left.reason
         self._take(Fact.REFUSED)
         self.until = min(
@@ -470,13 +487,14 @@ class Pause:
         self._probe_sooner(refusal)
 
     def _probe_sooner(self, refusal: Refusal) -> None:
-        """End the pause by its backoff, or sooner in an outage.
+        """End the pause by its backoff, or sooner where it may be over.
 
         Such probes lengthen no pause.
         """
         self.until = self._own_until
-        if self._may_be_brief(refusal):
-            sooner = self.policy.until(refusal, is_brief=True)
+        least = self._least_if_brief(refusal)
+        if least is not None:
+            sooner = self.policy.until(refusal, least=least, is_brief=True)
             self.until = min(self.until, sooner)
         elif (
             self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE
@@ -484,19 +502,31 @@ class Pause:
             sooner = self.policy.until(refusal, is_outage=True)
             self.until = min(self.until, sooner)
 
-    def _may_be_brief(self, refusal: Refusal) -> bool:
-        """Return whether the site, which stated nothing, may be well in a moment.
+    def _least_if_brief(self, refusal: Refusal) -> float | None:
+        """Return how long a pause is at least that begins now, and may be brief.
 
-        Of a pause that begins.
+        A site that stated nothing may be well in a moment. A limit of its rate lets
+        requests through again as soon as its bucket is empty; unless the last pause
+        was longer than that. None: there is no reason to think it brief.
         """
-        if refusal.is_stated or not self.is_passable or self.backoff.is_recalled:
-            return False
-        return self.rate_control is None or not self.rate_control.counts
+        if refusal.is_stated and not self._was_first:
+            return None
+        if not self.is_passable or self.backoff.is_recalled:
+            return None
+        rates = self.rate_control
+        if not refusal.is_stated:
+            is_by_count = rates is not None and rates.counts
+            return None if is_by_count else 0.0
+        if rates is None:
+            return None
+        return rates.drained_in()
 
     def _fail(
         self, sent_at: float, refusal: Refusal, *, has_served: bool
     ) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
+        was_brief = self._is_first and self.rate_control is not None
+        self._is_first = False
         if not refusal.is_counted:
             self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
             self._stay_away(refusal)
@@ -505,7 +535,8 @@ class Pause:
         is_additional = refusal.now < self._own_until
         if not self.failed_probes:  # the early one of an outage may be answered late
             is_additional = sent_at < self._own_until
-        if is_additional and refusal.is_outage:
+        names_no_time = refusal.is_outage or (was_brief and refusal.retry_after is None)
+        if is_additional and names_no_time:
             self._probe_sooner(refusal)
             return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self._tries:

@@ -108,7 +108,7 @@ class Backoff:
 
 _GROWTH = 3.0  # of the pause, for each failed probe
 _ATTEMPTS_APART = 1.0  # seconds between two final attempts
-_BRIEF = 0.25  # of the first pause: when an outage that nobody stated is probed first
+_BRIEF = 0.25  # of the first pause: when one that may be brief is probed, at least
 _PROBES_APART = 15.0  # seconds between two additional probes of an outage
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
 # between probes of what refuses robots, and how many fail
@@ -137,6 +137,8 @@ class Refusal(NamedTuple):
     """False: no site answers, and this one is not to blame."""
     is_stated: bool = True
     """False: a failure that states nothing, an error of the server without a time."""
+    is_of_rate: bool = True
+    """False: it says nothing of a rate."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class PausePolicy:
             own: Seconds of our own choice, in place of those of the step.
             least: Our own choice is no shorter, in seconds.
             is_outage: Whether it is an additional probe of an outage.
-            is_brief: Whether it is the first one of an outage that may be brief.
+            is_brief: Whether it is the first probe of a pause that may be brief.
             is_attempt: Whether it is a final attempt.
         """
         shortest = _ATTEMPTS_APART if is_attempt else 0.0
@@ -198,7 +200,7 @@ class PausePolicy:
         elif is_attempt:
             seconds = shortest
         elif is_brief:
-            seconds = _BRIEF * self.first
+            seconds = max(_BRIEF * self.first, least)
         elif is_outage:
             seconds = _PROBES_APART * (1 - self.JITTER * refusal.jitter)
         elif own is not None:

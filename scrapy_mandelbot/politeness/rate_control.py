@@ -10,12 +10,14 @@ every ``1 / rate`` seconds, and the rate follows the answers:
   nearer to what was borne: the pause after each refusal is all that it costs.
 - *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays
   a little below the limit, and rises ever faster as the time of *trust* is over, by the
-  cube of the time, as TCP's CUBIC does (RFC 9438). A limit without a burst refuses
-  what comes a little early: there each refusal that nothing explains lowers the rate.
-  Where a number of requests in flight explains the refusals as well
-  (``connection_limit.py``), the limit is *in doubt*: after a short trust the rate
-  doubles each second. Either a refusal confirms the limit, or it is refuted by more
-  answers than it would have let through.
+  cube of the time, as TCP's CUBIC does (RFC 9438). Before that it climbs to the fastest
+  rate that explains the refusals as well, where another refusal costs little. A run
+  lets through no more than the limit and a burst, be its end chance or not: the limit
+  is no faster. A limit without a burst refuses what comes a little early: there each
+  refusal that nothing explains lowers the rate. Where a number of requests in flight
+  explains the refusals as well (``connection_limit.py``), the limit is *in doubt*:
+  after a short trust the rate doubles each second. Either a refusal confirms the limit,
+  or it is refuted by more answers than it would have let through.
 - *slow limit*: pages come a minute rather than a second. It is asked as often as it
   lets through, and its pauses are as long as two requests take.
 """
@@ -56,6 +58,7 @@ _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught u
 _NO_BURST = 1.5  # the same: with fewer, requests come later after each refusal,
 _LATER = 0.97  # by this factor,
 _LATEST = 0.85  # down to this part of the limit
+_CLIMB = 1.005  # times the limit, for each good answer, up to the fastest that may be
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 _TRUST_IN_DOUBT = 5.0  # the same, of a limit in doubt
 _FAR_BELOW = 0.6  # of the limit: a reading that is slower is believed,
@@ -134,6 +137,7 @@ class RateControl:
         # Of a limit: requests a second, and requests.
         self._limit = 0.0
         self._burst = 0.0
+        self._fastest = 0.0  # requests a second up to which the limit climbs
         self._creeps_from = -inf
         self._is_in_doubt = False
         self._let_through: deque[float] = deque(maxlen=3)
@@ -159,15 +163,23 @@ class RateControl:
 
     def refused(self, sent: float, now: float) -> None:
         """Note a refusal of a request that was sent at that time."""
-        run = self._run
-        run.refused.append(sent)
-        if not run.is_over:
-            run.is_over = True
-            self.ended_at = now
-            self._all_good += run.answers
-            self._best = max(0.98 * self._best, self._lately(now))
+        self._run.refused.append(sent)
+        if not self._run.is_over:
+            self._end_run(now)
             self._slow.refused(now)
-            self._is_in_doubt = False
+
+    def interrupted(self, now: float) -> None:
+        """Note that a run ends, and no rate is why."""
+        if not self._run.is_over:
+            self._end_run(now)
+
+    def _end_run(self, now: float) -> None:
+        run = self._run
+        run.is_over = True
+        self.ended_at = now
+        self._all_good += run.answers
+        self._best = max(0.98 * self._best, self._lately(now))
+        self._is_in_doubt = False
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the rate."""
@@ -250,14 +262,46 @@ class RateControl:
         """Return the rate, and how long waiting requests take at it, for people."""
         return rate_text(self.rate), duration(waiting / self.rate)
 
+    def drained_in(self) -> float | None:
+        """Return the seconds in which the bucket of its limit is empty again.
+
+        None: this run, which is over, and those before it show no limit.
+        """
+        if self.mode is Mode.LIMIT:
+            return self._burst / self._limit
+        if self.mode is not Mode.RAMP or self._told + 1 < CONCLUSIVE:
+            return None
+        run = self._run
+        estimator = self._estimator.copy()
+        estimator.read(run.good, run.refused, run.answers - len(run.good))
+        reading = estimator.reading()
+        if reading.evidence <= _IS_LIMIT:
+            return None
+        return reading.burst / reading.rate
+
     def forget_runs(self) -> None:
         """Forget the runs so far; what was concluded from them stays."""
         self._estimator = LimitEstimator()
 
     # The way back.
 
-    def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
-        """Begin again: the site has answered the probe."""
+    def resume(
+        self,
+        now: float,
+        *,
+        is_conclusive: bool,
+        is_short: bool = True,
+        is_first: bool = True,
+    ) -> None:
+        """Begin again: the site has answered the probe.
+
+        Args:
+            now: seconds.
+            is_conclusive: Whether no probe failed but by chance.
+            is_short: Whether the pause was none that began where the last one ended.
+            is_first: Whether it was as long as a first pause at most, and no probe
+                failed.
+        """
         run = self._run
         refused = run.refused if is_conclusive else ()
         self._estimator.read(run.good, refused, run.answers - len(run.good))
@@ -271,8 +315,9 @@ class RateControl:
         elif self.mode is Mode.SLOW:
             self._go_by_chance()
         elif refused:
-            self._judge(now, run, is_short=is_short)
+            self._judge(now, run, is_short=is_short, is_first=is_first)
         elif self.mode is Mode.LIMIT:
+            self._fastest = 0.0
             self._creeps_from += now - self.ended_at
         else:
             self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
@@ -288,7 +333,7 @@ class RateControl:
         self._run.peak = self.rate
         self.next_at = now + 1.0 / self.rate
 
-    def _judge(self, now: float, run: _Run, *, is_short: bool) -> None:
+    def _judge(self, now: float, run: _Run, *, is_short: bool, is_first: bool) -> None:
         """Decide what the refusals are a matter of, now that the run is read."""
         reading = self._estimator.reading()
         if self.mode is Mode.LIMIT:
@@ -299,6 +344,8 @@ class RateControl:
             self.mode = Mode.LIMIT
             self._limit = reading.rate
             self._burst = reading.burst
+            if is_first:
+                self._fastest = reading.fastest
             self._cruise(now)
         elif self.mode is Mode.CHANCE or self._is_chance(reading, is_short=is_short):
             self._go_by_chance()
@@ -321,12 +368,13 @@ class RateControl:
         if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
             return
+        self._fastest = 0.0
         trusted = self.ended_at - self._creeps_from
         limit = reading.rate
         if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
             is_far = reading.rate < _FAR_BELOW * self._limit
             if not is_far or reading.evidence < _CLEAR:
-                self._come_later(reading, now)
+                self._come_later(reading, now, run)
                 return
             # It is slower, and the buckets do not say yet how much.
             limit = sqrt(reading.rate * self._limit)
@@ -335,14 +383,20 @@ class RateControl:
         self._bound(run)
         self._cruise(now)
 
-    def _come_later(self, reading: Reading, now: float) -> None:
+    def _come_later(self, reading: Reading, now: float, run: _Run) -> None:
         """Go on after a refusal that the limit does not explain.
 
-        It is chance, beside the limit. Or the limit has no burst: then it refuses what
+        It is chance, beside the limit, or the limit is slower than any of the ladder's
+        rates that explain the runs before. Or it has no burst: then it refuses what
         comes a little early, and the time of the way there is never the same.
         """
         if self._burst >= _NO_BURST:
-            self._creeps_from += now - self.ended_at
+            before = self._limit
+            self._bound(run)
+            if self._limit < before:
+                self._cruise(now)
+            else:
+                self._creeps_from += now - self.ended_at
             return
         between = sqrt(reading.rate * self._limit)
         self._limit = max(min(_LATER * self._limit, between), _LATEST * reading.rate)
@@ -398,6 +452,9 @@ class RateControl:
         """Note a good answer; return whether the site is as open as it was before."""
         run = self._run
         if self.mode is Mode.LIMIT:
+            if self._limit < self._fastest:
+                self._limit = min(_CLIMB * self._limit, self._fastest)
+                self._creeps_from = now
             trust, power = _TRUST, 3
             if self._is_in_doubt:
                 trust, power = _TRUST_IN_DOUBT, _STEEP

@@ -35,8 +35,7 @@ or failure, and are never written to. Every method that changes a site ends in
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +46,14 @@ from scrapy_mandelbot.politeness.connection_ceiling import (
 )
 from scrapy_mandelbot.politeness.failures import MOST_FORGIVEN, Failures
 from scrapy_mandelbot.politeness.faults import Faults
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wait
+from scrapy_mandelbot.politeness.flight import (
+    GO,
+    NEVER,
+    NOBODY,
+    Decision,
+    Purpose,
+    Wait,
+)
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
@@ -62,9 +68,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
-# each new one takes 216 bytes, a crawl holds many sites
-_NONE: frozenset[Any] = frozenset()
 _RECENT = 64  # good answers; what a site that says no for the first time bore
+_TRIMMED_AT = 80  # of them; then the older ones are dropped
 
 
 def _nothing() -> None:
@@ -125,7 +130,7 @@ class Site:
         """
         self.scout: Flight[Any] | None = None
         """The one request on its way while the site's rules are not known."""
-        self.reserving: frozenset[Flight[Any]] = _NONE
+        self.reserving: frozenset[Flight[Any]] = NOBODY
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
@@ -152,7 +157,9 @@ class Site:
         """Whether it was paused when the previous run, or worker, left it."""
         self.has_refused = False
         """Whether any request was refused lately: what it answers is looked at."""
-        self._recent: deque[float] | None = None
+        # when the requests of its last good answers were sent; most sites have few, for
+        # which a deque is four times as large
+        self._recent: list[float] | None = None
         self._good_at = -1
         self._bot_blocks: BotBlockDetector | None = None
         self.well_url = ""
@@ -163,11 +170,11 @@ class Site:
         """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
-        self.slots: frozenset[str] = _NONE
+        self.slots: tuple[str, ...] = ()
         """Download slots through which its requests went."""
         self.tally = tally or Tally()
         """What became of its requests."""
-        self.reported: frozenset[str] = _NONE
+        self.reported: tuple[str, ...] = ()
         """The facts that are reported once for each site."""
 
     def __repr__(self) -> str:
@@ -387,9 +394,13 @@ class Site:
                 request = flight.request
                 self.well_url = request.url
                 self.well_way = (request.headers, request.meta)
-        if self._recent is None:
-            self._recent = deque(maxlen=_RECENT)
-        self._recent.append(flight.sent_at)
+        recent = self._recent
+        if recent is None:
+            self._recent = [flight.sent_at]
+        else:
+            recent.append(flight.sent_at)
+            if len(recent) == _TRIMMED_AT:
+                del recent[:-_RECENT]
         if not self.has_refused:
             return None
         self._note_served(flight, now)
@@ -444,9 +455,10 @@ class Site:
         # A part is to blame; but a time that is named is one for the whole site.
         is_of_a_part = section is not None or url.is_alone
         if refusal.retry_after is not None or not is_of_a_part:
-            recent = self._recent or ()
+            if faults.is_mixed(flight.request):
+                refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
-                flight, refusal, recent, has_served=self.has_answered
+                flight, refusal, self._lately(), has_served=self.has_answered
             )
         else:
             pause.released(flight, refusal.now)
@@ -605,9 +617,10 @@ class Site:
 
         Returns the effect on its pause.
         """
-        recent = self._recent or ()
         pause = self._own_pause()
-        effect = pause.refused(flight, refusal, recent, has_served=self.has_answered)
+        effect = pause.refused(
+            flight, refusal, self._lately(), has_served=self.has_answered
+        )
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
             if flight.at_once or not self.concurrency.is_shared:
@@ -707,9 +720,10 @@ class Site:
 
     def note_once(self, what: str) -> bool:
         """Note that a fact is reported; return whether it is for the first time."""
-        is_news = what not in self.reported
-        self.reported |= {what}
-        return is_news
+        if what in self.reported:
+            return False
+        self.reported += (what,)
+        return True
 
     # What it is made of.
 
@@ -763,9 +777,13 @@ class Site:
             self.pause = Pause(self._policy)
         return self.pause
 
+    def _lately(self) -> Sequence[float]:
+        """Return when the requests of its last good answers were sent."""
+        return (self._recent or ())[-_RECENT:]
+
     def _own_faults(self) -> Faults:
         if not self.has_refused:
-            self.faults = Faults(self._policy, len(self._recent or ()))
+            self.faults = Faults(self._policy, len(self._lately()))
             self.faults.good_at = self._good_at
             self.has_refused = True
         return self.faults
@@ -782,7 +800,7 @@ class Site:
     def _own_failures(self) -> Failures:
         if self.failures is Failures.NONE:
             self._own_faults()  # its answers are looked at
-            self.failures = Failures(len(self._recent or ()), self._good_at)
+            self.failures = Failures(len(self._lately()), self._good_at)
         return self.failures
 
     def recheck(self) -> None:

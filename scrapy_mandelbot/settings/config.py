@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """A setting, or a key of one that is a dict."""
 
     name: str

@@ -276,7 +276,7 @@ class Throttle:
         if not site.is_plain:
             self._count_wait(site)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
-            site.slots |= {flight.slot}
+            site.slots += (flight.slot,)
 
     # Called by the middlewares for a request in flight.
 
@@ -340,7 +340,9 @@ class Throttle:
         site = flight.site
         now = self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
-            site.slots |= {self.in_flight.slot_of(flight.request, site)}
+            slot = self.in_flight.slot_of(flight.request, site)
+            if slot not in site.slots:
+                site.slots += (slot,)
         site.sent(flight, now)
         self._count_wait(site)
         if site.pacer.is_on:

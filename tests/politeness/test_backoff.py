@@ -110,6 +110,50 @@ def test_a_pause_of_a_site_that_refuses_by_chance_is_a_first_one(pause):
         pause = Pause(pause.policy)
 
 
+@pytest.fixture
+def at_limit(pause, monkeypatch) -> Pause:
+    """A site with a limit, whose bucket is empty again in half a second."""
+    monkeypatch.setattr(RateControl, "drained_in", lambda _: 0.5)
+    outage(pause, 1000, 0.5)
+    return pause
+
+
+@pytest.mark.parametrize(("drained_in", "seconds"), [(0.5, 0.5), (0.1, 0.25), (3, 1)])
+def test_a_pause_of_a_known_limit_is_over_as_its_bucket_is_empty(
+    at_limit, monkeypatch, drained_in, seconds
+):
+    """A fourth of a first pause at least, and a first pause at most."""
+    monkeypatch.setattr(RateControl, "drained_in", lambda _: drained_in)
+    assert outage(at_limit, 1100, 0.1) == [seconds]
+
+
+@pytest.mark.parametrize("is_outage", [True, False], ids=["503", "429"])
+def test_a_brief_pause_that_does_not_suffice_becomes_a_first_one(at_limit, is_outage):
+    """A ban may begin at the limit: the next pause is none that may be brief."""
+    at_limit.take(Fact.REFUSED, 2000, Refusal(2000, "refused", is_outage=is_outage))
+    at_limit.take(Fact.SENT, 2000.5)
+    refusal = Refusal(2000.5, "refused", is_outage=is_outage)
+    at_limit.take(Fact.PROBE_REFUSED, 2000.5, refusal)
+    assert (at_limit.until, at_limit.failed_probes) == (2001, 0)
+    at_limit.take(Fact.SENT, 2001)
+    at_limit.take(Fact.PROBE_ANSWERED, 2001)
+    assert outage(at_limit, 2100, 0.1) == [1]
+    assert outage(at_limit, 2200, 0.1) == [0.5]
+
+
+def test_a_time_that_is_named_counts_at_a_known_limit(at_limit):
+    """Also in an answer that comes later, or to the probe of a brief pause."""
+    at_limit.take(Fact.REFUSED, 2000, Refusal(2000, "503", 9.0))
+    assert at_limit.until == 2009
+    at_limit.take(Fact.SENT, 2009)
+    at_limit.take(Fact.PROBE_ANSWERED, 2009)
+    assert outage(at_limit, 2100, 0.1) == [1]
+    at_limit.take(Fact.REFUSED, 2200, Refusal(2200, "503"))
+    assert at_limit.until == 2200.5
+    at_limit.take(Fact.REFUSED, 2200.1, Refusal(2200.1, "503", 9.0))
+    assert at_limit.until == pytest.approx(2209.1)
+
+
 def test_a_probe_that_failed_by_chance_makes_the_pause_no_longer():
     """Three times at most, and where as many are refused."""
     rate_control = RateControl()

@@ -152,7 +152,7 @@ def test_a_site_in_trouble_costs_few_kilobytes():
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        ladders = [LimitEstimator() for _ in range(20)]
+        ladders = [LimitEstimator() for _ in range(5)]
         for ladder, run in product(ladders, range(12)):
             good, refused = (
                 [run * 100 + i * 0.1 for i in range(40)],
@@ -167,3 +167,17 @@ def test_a_site_in_trouble_costs_few_kilobytes():
 def test_the_share_below_a_rate_is_a_half_where_nothing_is_known():
     """Krichevsky and Trofimov's estimate: half a refusal of one request is given."""
     assert LimitEstimator().share_below(1.0) == 0.5
+
+
+def test_what_a_copy_reads_leaves_no_trace():
+    """It says what the estimator would have said."""
+    ladder = LimitEstimator()
+    read_limit(ladder, 30, 5, 0)
+    before = ladder.reading()
+    copy = ladder.copy()
+    assert copy.reading() == before
+    read_limit(copy, 90, 5, 1)
+    assert copy.reading() != before
+    assert ladder.reading() == before
+    read_limit(ladder, 90, 5, 1)
+    assert ladder.reading() == copy.reading()

@@ -229,6 +229,76 @@ def test_a_good_probe_ends_it(parts):
     assert not parts.is_suspect(Page("https://example.com/shelf/2"))
 
 
+def resumed(parts: Faults, *, good: int = 1) -> None:
+    """Set the shelf aside, and let so many of its pages be answered well."""
+    refuse_shelf(parts)
+    answered(parts, OTHER, 5)
+    set_aside(parts, "/shelf/")
+    probe = sent("/shelf/well", 10)
+    parts.let_pass(probe, 1001)
+    parts.answered(probe, b"/shelf/well", 1002)
+    for number in range(1, good):
+        answered(parts, f"/shelf/well{number}", 10)
+
+
+def test_a_section_that_refuses_some_pages_and_others_not_is_no_probe(parts):
+    """As soon as chance explains several in a row, after it was set aside and well."""
+    page = Page("https://example.com/shelf/new")
+    resumed(parts)
+    mixed = []
+    for number in range(3):
+        mixed.append(parts.is_mixed(page))
+        refused(parts, f"/shelf/sick{number}", 20 + 2 * number)
+        answered(parts, "/shelf/well", 21 + 2 * number)
+    assert mixed == [False, False, False]
+    refused(parts, "/shelf/sick3", 30)
+    refused(parts, "/shelf/sick4", 31)
+    assert parts.is_mixed(page)
+    assert parts.is_suspect(page)
+    assert parts.is_suspect(page, well={"/shelf/"}), "one of its pages proves nothing"
+    assert not parts.is_mixed(Page("https://example.com/desk/new"))
+
+
+def test_a_page_that_is_refused_again_makes_no_section_mixed(parts):
+    """It is one page."""
+    resumed(parts)
+    for tick in range(20, 40):
+        refused(parts, "/shelf/sick", tick)
+    assert not parts.is_mixed(Page("https://example.com/shelf/new"))
+
+
+@pytest.mark.parametrize(("good", "pages"), [(1, None), (2, None), (3, 6), (10, 3)])
+def test_a_section_that_was_well_after_its_pause_is_set_aside_again(parts, good, pages):
+    """As soon as its own good answers are so many that it is no chance."""
+    resumed(parts, good=good)
+    aside_after = None
+    for number in range(40):
+        refused(parts, f"/shelf/sick{number}", 20 + number)
+        parts.good_at = 21 + number  # elsewhere
+        if suspects(parts):
+            aside_after = number + 1
+            break
+    assert aside_after == pages
+
+
+def test_only_so_many_sections_that_were_set_aside_are_remembered(parts):
+    """Those that were set aside last."""
+    for number in range(MOST_SECTIONS + 5):
+        refuse_shelf(parts, 20 * number, f"/{number}/")
+        answered(parts, OTHER, 20 * number + 5)
+        set_aside(parts, f"/{number}/")
+        probe = sent(f"/{number}/well", 20 * number + 6)
+        parts.let_pass(probe, 1001)
+        parts.answered(probe, b"/%d/well" % number, 1002)
+        for page in range(3):
+            refused(parts, f"/{number}/{page}", 20 * number + 7 + page)
+    are_mixed = [
+        parts.is_mixed(Page(f"https://example.com/{number}/new"))
+        for number in range(MOST_SECTIONS + 5)
+    ]
+    assert are_mixed == [False] * 5 + [True] * MOST_SECTIONS
+
+
 def test_fifty_final_attempts_follow_six_failed_probes_of_a_section(parts):
     """Some six minutes; after fifty more that were refused it is over."""
     refuse_shelf(parts)

@@ -259,6 +259,24 @@ def test_refusals_that_are_a_sections_say_nothing_of_the_rate():
     assert rate_control.share < 0.02
 
 
+@pytest.mark.parametrize(
+    ("is_of_rate", "mode"), [(True, Mode.LIMIT), (False, Mode.RAMP)]
+)
+def test_a_run_that_ends_by_no_rate_says_nothing_of_one(is_of_rate, mode):
+    """Be it that pauses come as regularly as with a limit."""
+    rate_control = RateControl()
+    now = 0.0
+    for _ in range(8):
+        now = go(rate_control, now, 3)
+        if is_of_rate:
+            rate_control.refused(now, now)
+        else:
+            rate_control.interrupted(now)
+        now += 10
+        rate_control.resume(now, is_conclusive=True)
+    assert rate_control.mode is mode
+
+
 def test_a_limit_far_below_what_was_borne_is_known():
     """So that it can be told once."""
     rate_control, _ = in_limit(20.0)
@@ -312,6 +330,9 @@ class SaysSo:
         self._reading = reading
         self._explains = explains
 
+    def copy(self):
+        return self
+
     def read(self, *arguments):
         """Read nothing."""
 
@@ -326,7 +347,7 @@ def at_limit(burst: float) -> tuple[RateControl, float, float]:
     """Crawl until a limit of such a burst is met. Returns recovery, time and limit."""
     rate_control, now = in_limit()
     limit = rate_control.rate / BELOW
-    reading = Reading(20.0, limit, burst)
+    reading = Reading(20.0, limit, burst, limit)
     rate_control.__dict__["_estimator"] = SaysSo(reading, explains=True)
     now = pause(rate_control, now + 0.5)
     return rate_control, now, rate_control.rate / BELOW
@@ -343,13 +364,75 @@ def test_a_limit_that_is_clearly_slower_than_it_was_taken_for_is_no_chance(
     rate_control, now = in_limit()
     before = rate_control.rate
     limit = before / BELOW
-    reading = Reading(evidence, share * limit, 5.0)
+    reading = Reading(evidence, share * limit, 5.0, limit)
     rate_control.__dict__["_estimator"] = SaysSo(reading)
     pause(rate_control, now + 0.5)
     if is_believed:
         assert rate_control.rate == pytest.approx(before / 2)
     else:
         assert rate_control.rate == before
+
+
+def found(*, fastest: float, **more: bool) -> tuple[RateControl, float]:
+    """Find a limit of 20 a second, which may be faster. Returns recovery and time."""
+    rate_control = RateControl()
+    now = pause(rate_control, go(rate_control, 0.0, 5))
+    reading = Reading(4.0, 20.0, 5.0, fastest)
+    rate_control.__dict__["_estimator"] = SaysSo(reading)
+    now = go(rate_control, now, 5)
+    rate_control.refused(now, now)
+    rate_control.resume(now + 1.0, is_conclusive=True, **more)
+    assert rate_control.mode is Mode.LIMIT
+    return rate_control, now + 1.0
+
+
+def test_a_limit_that_may_be_faster_is_tried_with_each_answer():
+    """Up to the fastest rate that explains what was refused; sooner than by time."""
+    rate_control, now = found(fastest=24.0)
+    assert rate_control.rate == pytest.approx(BELOW * 20.0)
+    now = go(rate_control, now, 30)
+    assert BELOW * 23.0 < rate_control.rate < BELOW * 24.0
+    go(rate_control, now, 30)
+    assert rate_control.rate == pytest.approx(BELOW * 24.0, rel=0.01)
+
+
+def test_it_is_not_tried_where_pauses_are_long():
+    """Each costs more than is gained: the site may ban who comes too fast."""
+    rate_control, now = found(fastest=24.0, is_first=False)
+    go(rate_control, now, 60)
+    assert rate_control.rate == pytest.approx(BELOW * 20.0, rel=0.01)
+
+
+@pytest.mark.parametrize("is_conclusive", [True, False])
+def test_the_next_refusal_ends_the_trial(is_conclusive):
+    rate_control, now = found(fastest=24.0)
+    now = go(rate_control, now, 10)
+    now = pause(rate_control, now, is_conclusive=is_conclusive)
+    before = rate_control.rate
+    go(rate_control, now, 30)
+    assert rate_control.rate == pytest.approx(before, rel=0.01)
+
+
+def test_a_limit_is_no_faster_than_what_it_let_through_before_a_refusal():
+    """The rates of the ladder are a tenth apart: none may explain all refusals."""
+    rate_control, now = found(fastest=20.0)
+    now = pause(rate_control, go(rate_control, now, 60))
+    assert rate_control.rate < 0.95 * BELOW * 20.0
+
+
+@pytest.mark.parametrize(("evidence", "seconds"), [(4.0, 0.25), (2.0, None)])
+def test_the_second_run_may_tell_of_a_limit_before_its_pause_begins(evidence, seconds):
+    """Then it is known how long its bucket takes to be empty again."""
+    rate_control = RateControl()
+    now = go(rate_control, 0.0, 5)
+    for told in range(2):
+        reading = Reading(evidence, 20.0, 5.0, 20.0)
+        rate_control.__dict__["_estimator"] = SaysSo(reading)
+        rate_control.refused(now, now)
+        assert rate_control.drained_in() == (seconds if told else None)
+        rate_control.resume(now + 1.0, is_conclusive=True)
+        now = go(rate_control, now + 1.0, 5)
+    assert (rate_control.mode is Mode.LIMIT) is (seconds is not None)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +444,7 @@ def test_at_a_limit_without_a_burst_an_unexplained_refusal_slows_the_crawl(
     """What comes a little early is refused there. Of other limits it is chance."""
     rate_control, now, limit = at_limit(burst)
     before = rate_control.rate
-    reading = Reading(4.0, share * limit, burst)
+    reading = Reading(4.0, share * limit, burst, limit)
     rate_control.__dict__["_estimator"] = SaysSo(reading)
     pause(rate_control, now + 0.5)
     assert rate_control.mode is Mode.LIMIT
@@ -371,7 +454,7 @@ def test_at_a_limit_without_a_burst_an_unexplained_refusal_slows_the_crawl(
 def test_a_limit_without_a_burst_is_not_slowed_for_ever():
     """Refusals may come by chance all the same."""
     rate_control, now, limit = at_limit(1.0)
-    rate_control.__dict__["_estimator"] = SaysSo(Reading(4.0, limit, 1.0))
+    rate_control.__dict__["_estimator"] = SaysSo(Reading(4.0, limit, 1.0, limit))
     for _ in range(20):
         now = pause(rate_control, go(rate_control, now, 20))
     assert rate_control.rate == pytest.approx(0.85 * BELOW * limit)
@@ -385,7 +468,7 @@ def test_a_run_that_began_slowly_says_by_its_end_what_a_site_lets_through():
     for number in range(400):
         now += 0.1 if number < 200 else 0.045
         rate_control.good(now, now)
-    reading = Reading(20.0, 21.0, 5.0)
+    reading = Reading(20.0, 21.0, 5.0, 21.0)
     rate_control.__dict__["_estimator"] = SaysSo(reading, explains=True)
     pause(rate_control, now)
     assert rate_control.rate > 0.95 * BELOW * 20.0

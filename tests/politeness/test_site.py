@@ -12,7 +12,11 @@ from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
-from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
+from scrapy_mandelbot.politeness.faults import (
+    MOST_REFUSED_URLS,
+    MOST_SECTIONS,
+    Faults,
+)
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import (
@@ -663,6 +667,42 @@ def test_what_fails_before_a_pause_has_a_good_page_probe_though_a_limit_counts()
     fail(site, "/", 5, is_check=True)
     assert not site.pause.is_passable
     assert may_ask_again(site)
+
+
+@pytest.mark.parametrize(("waited", "is_asked"), [(1, False), (10, True)])
+def test_a_limit_that_does_not_explain_a_failed_probe_counts_no_health_check(
+    waited, is_asked
+):
+    """Its bucket is empty after so long a silence."""
+    site = Site("https://example.com", PausePolicy(first=waited))
+    well(site, "/", 0)
+    refuse(site, 1)
+    rate_control = site.pause.rate_control
+    rate_control.mode = Mode.LIMIT
+    rate_control._limit = 2.0
+    rate_control._burst = 3.0
+    assert not may_ask_again(site), "no probe failed"
+    at = site.due(1)
+    probe = flight_to(site, "/new")
+    site.handed_out(probe, at, as_scout=False)
+    site.refused(probe, b"/new", Refusal(at, "503"))
+    assert may_ask_again(site) == is_asked
+
+
+def test_refusals_of_a_section_that_refuses_by_page_are_of_no_rate(monkeypatch):
+    """They pause their site all the same."""
+    site = Site("https://example.com", PausePolicy())
+    well(site, "/", 0)
+    refuse(site, 1, b"/shelf/1", "/shelf/1")
+    well(site, "/", site.due(1))
+    heard = []
+    monkeypatch.setattr(Faults, "is_mixed", lambda _, page: "/shelf/" in page.url)
+    for name in ("refused", "interrupted"):
+        monkeypatch.setattr(RateControl, name, lambda *_, name=name: heard.append(name))
+    assert refuse(site, 5, b"/shelf/2", "/shelf/2") is PauseEffect.PAUSED
+    assert heard == ["interrupted"]
+    refuse(site, 5, b"/desk", "/desk")
+    assert heard == ["interrupted", "refused"]
 
 
 def test_a_503_is_not_probed_before_the_first_pause_is_over():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -127,6 +128,16 @@ class _Messages(logging.Handler):
         self.messages.append(record.getMessage())
 
 
+# a line for each item, which no test reads
+logging.getLogger("scrapy.core.scraper").setLevel(logging.INFO)
+
+
+@cache
+def _runner() -> CrawlerRunner:
+    """Return what runs the crawls of this process: to make one copies all settings."""
+    return CrawlerRunner()
+
+
 _CRAWLERS: WeakSet[Crawler] = WeakSet()
 
 
@@ -192,7 +203,7 @@ async def crawl(
     root.setLevel(logging.DEBUG)
     began = TIME.elapsed()
     try:
-        await CrawlerRunner().crawl(crawler, **arguments)
+        await _runner().crawl(crawler, **arguments)
     finally:
         root.removeHandler(log)
         root.setLevel(level)

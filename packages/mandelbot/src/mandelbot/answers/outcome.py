@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from typing import NamedTuple
@@ -217,27 +216,31 @@ class SiteKnowledge(NamedTuple):
 NOTHING_KNOWN = SiteKnowledge()
 
 
-@dataclass
 class Trouble:
-    """The last answers of a site whose robots.txt is unavailable or unreachable."""
+    """The last answers of a site whose robots.txt is unavailable or unreachable.
+
+    Class attributes hold the initial values.
+    """
 
     answer: tuple[object, ...] = ()
-    times: int = 0
-    """Consecutive requests with this answer."""
-    last_counted: int = 1
+    last_counted = 1
     """How many times the last of them counted."""
-    times_apart: int = 0
-    counted_at: float = 0.0
+    times_apart = 0
+    counted_at = 0.0
     """When `times_apart` last grew."""
-    refetch_at: float = 0.0
+    refetch_at = 0.0
     """When to request the file again while a stale copy is in use."""
-    is_reported: bool = False
-    has_answered: bool = False
+    is_reported = False
+    has_answered = False
     """Whether the host has sent any response."""
-    uncounted: int = 0
+    uncounted = 0
     """Tries in vain while no site answered."""
-    times_forgotten: int = 0
+    times_forgotten = 0
     """How often later requests met a dead host as if for the first time."""
+
+    def __init__(self, times: int = 0) -> None:
+        self.times = times
+        """Consecutive requests with this answer."""
 
     def count(self, answer: Answer, now: float, *, has_answered: bool) -> None:
         """Count an answer, from one on if the last one was another."""

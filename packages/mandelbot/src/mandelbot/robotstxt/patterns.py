@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 
@@ -94,22 +93,29 @@ _BEYOND = 0x80
 _ALL_BITS = (2 << _BEYOND) - 1
 
 
-@dataclass(slots=True, eq=False)
 class Glob:
     """An sh glob with ``?`` or brackets."""
 
+    __slots__ = ("classes", "head", "stars", "text")
     exact: ClassVar[bool] = False
     is_prefix: ClassVar[bool] = False
     guard: ClassVar[str] = ""
 
-    head: str
-    """What every match begins with."""
-    text: str
-    """A character for each step; beyond ASCII and `_END`, the number of a class."""
-    classes: tuple[tuple[str, str], ...]
-    """``!`` or nothing, and the content of the brackets as written."""
-    stars: list[int]
-    """The number of steps before each star."""
+    def __init__(
+        self,
+        head: str,
+        text: str,
+        classes: tuple[tuple[str, str], ...],
+        stars: list[int],
+    ) -> None:
+        self.head = head
+        """What every match begins with."""
+        self.text = text
+        """A character for each step; beyond ASCII and `_END`, the number of a class."""
+        self.classes = classes
+        """``!`` or nothing, and the content of the brackets as written."""
+        self.stars = stars
+        """The number of steps before each star."""
 
     @property
     def steps(self) -> list[_Step]:
