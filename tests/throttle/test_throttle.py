@@ -283,7 +283,8 @@ def test_without_pauses_an_answer_to_the_package_is_no_page(crawler):
     own = Request(SITE + "/robots.txt", NO_CALLBACK, meta={"dont_pause": True})
     media = Request(SITE + "/image", NO_CALLBACK)
     site = Crawl.of(crawler).throttle.flight_of(media).site
-    counting.process_response(own, Response(own.url))
+    answer = Response(own.url)
+    assert counting.process_response(own, answer) is answer
     assert site.tally.pages == 0
     counting.process_response(media, Response(media.url))
     assert site.tally.pages == 1
@@ -291,6 +292,13 @@ def test_without_pauses_an_answer_to_the_package_is_no_page(crawler):
     assert not site.tally.ends
     counting.process_exception(media, OSError())
     assert site.tally.ends == {End.TRIED_AGAIN: 1}
+
+
+def test_errors_are_answers_of_4xx_and_5xx_the_commonest_first():
+    tally = Tally()
+    for status in (301, 500, 404, 404):
+        tally.count_answer(status, is_cached=False)
+    assert list(tally.errors.items()) == [(404, 2), (500, 1)]
 
 
 @pytest.mark.parametrize(
