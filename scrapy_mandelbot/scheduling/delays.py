@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 
+_FOR_EVER = 1e12  # seconds since the epoch; Scrapy names a file by each priority
+
+
 def start_delay(request: Request, now: float) -> bool:
     """Turn the delay that a request asks for into the time when it may be sent.
 
@@ -41,7 +44,8 @@ def sort_by_due(request: Request, now: float, grain: float = 0.0) -> float:
     at = _due(request, now)
     _, delay, _ = request.meta[DUE]
     seconds = max(1.0, grain * delay)
-    request.priority = -int(ceil(at / seconds) * seconds)
+    place = min(ceil(at / seconds) * seconds, _FOR_EVER)
+    request.priority = -int(place)
     return at
 
 

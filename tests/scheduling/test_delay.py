@@ -147,6 +147,21 @@ async def test_with_scrapys_own_job_they_wait_on_disk(make_crawler, clock, tmp_p
     scheduler.close("finished")
 
 
+@pytest.mark.parametrize("settings", [{}, SCRAPYS_FORM], ids=["memory", "a job"])
+@ensureDeferred
+async def test_a_delay_without_an_end_harms_no_other_request(
+    make_crawler, clock, tmp_path, settings
+):
+    if settings:
+        settings = {**settings, "JOBDIR": str(tmp_path)}
+    scheduler = open_scheduler(make_crawler(**settings))
+    fill(scheduler, URL + "never", meta={"delay": 1e300})
+    fill(scheduler, URL + "later", meta={"delay": 10})
+    clock.turn(11)
+    assert drain(scheduler) == [URL + "later"]
+    scheduler.close("finished")
+
+
 @ensureDeferred
 async def test_in_memory_an_earlier_one_passes_all_that_came_before(queue, clock):
     scheduler, _ = queue

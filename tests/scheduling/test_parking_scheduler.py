@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.scheduling import parking as schedulers
+from scrapy_mandelbot.settings.values import SettingsError
 
 PAUSED, HEALTHY = "https://paused.example", "https://healthy.example"
 
@@ -121,6 +122,11 @@ def worker(make_crawler, monkeypatch):
         return made
 
     return make
+
+
+def test_without_a_scheduler_inside_it_says_so(make_crawler):
+    with pytest.raises(SettingsError, match="MANDELBOT_INNER_SCHEDULER"):
+        schedulers.ParkingScheduler.from_crawler(make_crawler())
 
 
 def test_one_site_takes_no_more_than_the_engine_sends(worker):

@@ -14,8 +14,11 @@ from scrapy.signals import scheduler_empty, spider_closed
 
 from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.counting import CountingMiddleware
 from scrapy_mandelbot.downloadermiddlewares.pause import PauseMiddleware
 from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, is_of_the_package
 
 SITE = "https://a.example"
@@ -264,3 +267,63 @@ def test_an_idle_crawl_is_looked_at_once_a_site_was_in_trouble(
         happens(crawler)
     crawler.signals.send_catch_log(scheduler_empty)
     assert asked == [crawler] * is_asked
+
+
+def test_a_slot_that_a_site_uses_outside_the_queue_is_its_own(crawler):
+    """Where the site is paused, what waits in there is taken back."""
+    throttle = Crawl.of(crawler).throttle
+    flight = throttle.flight_of(Request(URLS[0]))
+    throttle.let_leave(flight)
+    assert set(flight.site.slots) == {"a.example"}
+
+
+def test_without_pauses_an_answer_to_the_package_is_no_page(crawler):
+    """One to a media pipeline is: both have no callback."""
+    counting = CountingMiddleware(crawler)
+    own = Request(SITE + "/robots.txt", NO_CALLBACK, meta={"dont_pause": True})
+    media = Request(SITE + "/image", NO_CALLBACK)
+    site = Crawl.of(crawler).throttle.flight_of(media).site
+    answer = Response(own.url)
+    assert counting.process_response(own, answer) is answer
+    assert site.tally.pages == 0
+    counting.process_response(media, Response(media.url))
+    assert site.tally.pages == 1
+    counting.process_exception(own, OSError())
+    assert not site.tally.ends
+    counting.process_exception(media, OSError())
+    assert site.tally.ends == {End.TRIED_AGAIN: 1}
+
+
+def test_errors_are_answers_of_4xx_and_5xx_the_commonest_first():
+    tally = Tally()
+    for status in (301, 500, 404, 404):
+        tally.count_answer(status, is_cached=False)
+    assert list(tally.errors.items()) == [(404, 2), (500, 1)]
+
+
+@pytest.mark.parametrize(
+    ("denied", "pages", "expected"),
+    [(0, 0, False), (1, 100, False), (1, 2, True), (1, 3, False), (5, 0, True)],
+)
+def test_a_site_that_denies_a_third_of_its_answers_lets_no_one_in(
+    denied, pages, expected
+):
+    tally = Tally()
+    for status, times in ((403, denied), (200, pages)):
+        for _ in range(times):
+            tally.count_answer(status, is_cached=False)
+    assert tally.is_denied is expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "section", "told"),
+    [(60, "", 1), (60, "/a", 0), (-60, "", 0)],
+    ids=["of the site", "of a section", "that is over"],
+)
+def test_a_pause_that_was_left_is_told(crawler, clock, seconds, section, told):
+    """Once, where it is the site's and goes on."""
+    peers = Crawl.of(crawler).throttle.peers
+    left = LeftPause(clock.now() + seconds, "503", 1, section)
+    for _ in range(2):
+        peers.take_over(SITE, left, source="left by another worker")
+    assert crawler.stats.get_value("mandelbot/pause/restored", 0) == told
