@@ -7,11 +7,12 @@ while, one of ten asks for a Crawl-delay of one second in its robots.txt and has
 pages. Callbacks note their ends in a file of their worker with one write() each, the
 web notes when it was asked for what. Then it is counted: pages that no callback ended
 for, callbacks that ended twice, the least gap between two requests to a site with a
-delay (over all workers), requests that came to a closed site in its pause, probes for
-each pause, and how often each robots.txt was asked for. A page that was under way at
-three kills is set aside, as it may be their cause: such pages are requeued in the end,
-as by ``scrapy robots job ... requeue``, and crawled before it is counted. Exits with 1
-if a page is lost, a gap is short, or more came twice than was in flight.
+delay (over all workers), requests that came to a closed site in its pause, later than
+100 ms after a worker had read the refusal (on a busy machine some were under way),
+probes for each pause, and how often each robots.txt was asked for. A page that was
+under way at three kills is set aside, as it may be their cause: such pages are requeued
+in the end, as by ``scrapy robots job ... requeue``, and crawled before it is counted.
+Exits with 1 if a page is lost, a gap is short, or more came twice than was in flight.
 
 none     nothing happens to them; also prints what a page cost Redis
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for
@@ -48,11 +49,14 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import job_kill
 from loopback import Serving, crawled, serve_answers
+from scrapy import signals
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -102,10 +106,27 @@ async def serve(pages: int, sites: int) -> None:
     await serve_answers(world.hosts, answer)
 
 
+class Noting(job_kill.Noting):
+    """Notes also when it reads a refusal."""
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        spider.refusals = os.open(f"read{spider.number}.txt", flags)
+        crawler.signals.connect(spider.downloaded, signals.response_downloaded)
+        return spider
+
+    def downloaded(self, response):
+        if response.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            site = job_kill.site_of(urlsplit(response.url).hostname)
+            os.write(self.refusals, f"{time.monotonic():.6f} {site}\n".encode())
+
+
 def crawl(url: str, number: str, settings: str) -> None:
     """Run a worker in this process and folder; print how it ended."""
     settings = {**SETTINGS, **json.loads(settings)}
-    crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=number)
+    crawler = crawled(Noting, settings, start_urls=[url], number=number)
     stats = {
         name: value
         for name, value in crawler.stats.get_stats().items()
@@ -491,10 +512,10 @@ def report(what, crowd, urls, said, in_flight, seconds) -> int:  # noqa: PLR0913
         f" {max(ended.values())} times"
     )
     print(f"set aside and requeued {sum(crowd.aside.values())} {dict(crowd.aside)}")
-    gap, in_pause, robots, probes = asked_of(crowd.folder / "asked.txt")
+    gap, in_pause, robots, probes = asked_of(crowd.folder)
     print(f"least gap at a site with a delay of {DELAY} s: {gap:.3f} s")
     print(
-        f"requests into a pause after 100 ms: {in_pause}; probes by pause"
+        f"requests into a pause that was known: {in_pause}; probes by pause"
         f" {dict(probes)}"
     )
     print(f"robots.txt fetches by site {dict(robots)}")
@@ -512,12 +533,17 @@ def report(what, crowd, urls, said, in_flight, seconds) -> int:  # noqa: PLR0913
     return int(is_bad)
 
 
-def asked_of(path: Path):
+def asked_of(folder: Path):
     """Return what the web noted: least gap, requests into pauses, robots.txt, probes by
     pause.
     """
+    read = defaultdict(list)
+    for path in folder.glob("read*.txt"):
+        for line in path.read_text().splitlines():
+            at, site = line.split()
+            read[int(site)].append(float(at))
     by_site = defaultdict(list)
-    for line in path.read_text().splitlines():
+    for line in (folder / "asked.txt").read_text().splitlines():
         at, site, url, status = line.split()
         by_site[int(site)].append((float(at), url, int(status)))
     least = float("inf")
@@ -532,9 +558,9 @@ def asked_of(path: Path):
         refused_at = None
         for at, status in pages:
             if refused_at is not None:
-                in_pause += (
-                    refused_at + 0.1 < at < refused_at + World.retry_after - 0.05
-                )
+                ends_at = refused_at + World.retry_after - 0.05
+                known = [one for one in read[site] if refused_at < one < ends_at]
+                in_pause += min(known, default=ends_at) + 0.1 < at < ends_at
             if status == 503 and (
                 refused_at is None or at > refused_at + World.retry_after - 0.05
             ):

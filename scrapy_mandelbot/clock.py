@@ -26,6 +26,10 @@ T = TypeVar("T")
 AT_A_TIME = 500
 """Steps between two breaks; looking at that many sites takes some milliseconds."""
 _BREAK = 0.02  # seconds, in which the crawl's own work is done
+LATE = 1.0
+"""Seconds by which a timer may be late. One that is later was held up, by the crawl's
+own work or as the machine slept: answers that came meanwhile could not be read.
+"""
 
 
 def _elapsed() -> Callable[[], float]:

@@ -15,7 +15,7 @@ brackets)::
              -> Timers [update] <- Waiters [look]
              -> Paces, SharedLimits
 
-    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of delayed requests
+    SiteQueue -> RoundRobin -> SubQueue; Storage; Timers of refused pages
 
 ``ParkingScheduler`` holds a third-party scheduler and a ``SiteQueue`` over
 ``ParkedRequests`` in place of ``Storage``. ``Sites`` keeps a site while anything refers
@@ -44,10 +44,9 @@ from scrapy.utils.project import inside_project, project_data_dir
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.fetching.credentials import Credentials
+from scrapy_mandelbot.fetching.credentials import Credentials, Fetchers
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
-from scrapy_mandelbot.fetching.fetchers import Fetchers
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
@@ -129,7 +128,7 @@ class Crawl:
         self.throttle = Throttle(
             crawler, self.config, self.store, self.clock, self.events
         )
-        self.throttle.health_check.forbids = self.forbids
+        self.throttle.forbids = self.forbids
         if self.throttle.budgets is not None:
             self.throttle.budgets.sitemap_key = CITED
         self.sites = self.throttle.sites

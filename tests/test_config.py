@@ -20,6 +20,7 @@ from scrapy_mandelbot.settings.config import (
     setting_defaults,
     settings_in_force,
 )
+from scrapy_mandelbot.throttle.budgets import limits_of
 
 
 def config(**settings: object) -> Config:
@@ -424,7 +425,7 @@ def test_the_budget_of_a_site(site, limits):
     for value in (settings, json.dumps(settings)):
         found = config(MANDELBOT_SITE_BUDGET=value)
         assert found.has_budgets
-        assert (found.budgets.of(site) or found.budget) == limits
+        assert limits_of(found, site) == limits
     assert not config().has_budgets
     assert not config(MANDELBOT_SITE_BUDGET={}).has_budgets
 

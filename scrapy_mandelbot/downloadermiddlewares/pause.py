@@ -34,7 +34,6 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares.only_proxy import OnlyProxy
 from scrapy_mandelbot.downloadermiddlewares.other_answers import (
     count_other,
     report_failed,
@@ -99,7 +98,8 @@ class PauseMiddleware:
         if self._is_read:
             self._successes = frozenset()
             self._refusals.load()
-        self._only_proxy = OnlyProxy(crawler)
+        self._proxies: set[str | None] = set()  # by which responses came
+        self._is_proxy_bypassed = False  # a response came by none
         self._is_subscribed = False
         if engine.has_delays(crawler):
             self._subscribe_to_responses()
@@ -258,9 +258,9 @@ class PauseMiddleware:
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
         if "proxy" in meta:
-            self._only_proxy.note(meta["proxy"])
+            self._proxies.add(meta["proxy"])
         else:
-            self._only_proxy.is_bypassed = True
+            self._is_proxy_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
         is_cached = "cached" in response.flags
@@ -389,7 +389,7 @@ class PauseMiddleware:
         pauses = self._throttle.pauses
         site = flight.site
         by_proxy = bool(flight.request.meta.get("proxy"))
-        if by_proxy and not self._only_proxy.is_way_of(flight.request):
+        if by_proxy and not self._is_by_the_only_proxy(flight.request):
             return False  # the project's components retry by another proxy
         reason = f"{failure.value} for {flight.request}"
         if not failure.is_outage:
@@ -408,6 +408,17 @@ class PauseMiddleware:
         if not by_proxy and flight.request.method in SAFE_METHODS:
             is_connection = was_new_connection(exception)
         return pauses.failed(flight, reason, is_connection=is_connection)
+
+    def _is_by_the_only_proxy(self, request: Request) -> bool:
+        """Return whether a request used the only proxy, and none used another.
+
+        A request that fails by one proxy of several says nothing about its site, and a
+        component of the project may retry it by another one. Where each response so far
+        came by one and the same proxy, it is a part of the way to each site.
+        """
+        if self._is_proxy_bypassed or self._proxies != {request.meta["proxy"]}:
+            return False
+        return not engine.handles_failures(self.crawler)
 
     def _back_to_its_sender(self, flight: Flight[Site]) -> Request | None:
         """Return the request to send back; None: its site or section is given up."""

@@ -1,8 +1,16 @@
-"""The credentials that a request carries."""
+"""The credentials that a request carries, and a fetcher of robots.txt for each.
+
+A site may show its robots.txt, or another one, only to those who log in. A file that
+was fetched with credentials says nothing to those without, nor may they learn it. So
+each of several credentials has a fetcher of its own, whose files stay in the memory of
+the run: no store gets them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from scrapy.utils.url import url_is_from_any_domain
 from w3lib.http import basic_auth_header
@@ -11,9 +19,13 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+Fetcher = TypeVar("Fetcher")
+
 AUTHORIZATION = b"Authorization"
 META_KEYS = frozenset({"http_user", "http_pass", "http_auth_domain"})
 """Meta keys from which HttpAuthMiddleware makes the header."""
+MOST_CREDENTIALS = 20
+"""Credentials whose files are remembered; of more, those that were used last."""
 
 
 class Credentials:
@@ -57,3 +69,37 @@ class Credentials:
 
 def _is_of(request: Request, domain: str | None) -> bool:
     return not domain or url_is_from_any_domain(request.url, [domain])
+
+
+class Fetchers(Generic[Fetcher]):
+    """A fetcher for requests without credentials, and one for each credentials."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        plain: Fetcher,
+        build: Callable[[], Fetcher],
+    ) -> None:
+        self._credentials = credentials
+        self._plain = plain
+        self._build = build
+        self._private: OrderedDict[bytes, Fetcher] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Fetcher]:
+        yield self._plain
+        yield from self._private.values()
+
+    def of(self, request: Request) -> Fetcher:
+        """Return the fetcher of the rules that apply to a request."""
+        credentials = self._credentials.of(request)
+        if not credentials:
+            return self._plain
+        found = self._private.get(credentials)
+        if found is None:
+            found = self._build()
+            self._private[credentials] = found
+            if len(self._private) > MOST_CREDENTIALS:
+                self._private.popitem(last=False)
+        else:
+            self._private.move_to_end(credentials)
+        return found

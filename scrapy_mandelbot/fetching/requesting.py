@@ -31,10 +31,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.clock import LATE
 from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.fetching.slow_files import LATE
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import LATE
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.events.emitter import Events
-
-LATE = 1.0  # seconds; a timer that is later was held up by the crawl's own work
 
 
 class SlowFiles:

@@ -13,8 +13,7 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.stored_scheduler import StoredScheduler
-from scrapy_mandelbot.scheduling.round_robin import DELAYED, QueueParts
-from scrapy_mandelbot.scheduling.site_queue import start_delay
+from scrapy_mandelbot.scheduling.round_robin import DELAYED, DUE, QueueParts
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -116,6 +115,11 @@ class SharedJobScheduler(StoredScheduler):
     def _line_of(self, request: Request) -> str:
         slot = engine.slot_key(self._crawler, request)
         section = ""
-        if start_delay(request, self._worker.clock.now()):
-            section = DELAYED
+        if "delay" in request.meta or DUE in request.meta:
+            from scrapy_mandelbot.scheduling import delays  # noqa: PLC0415 -- few crawls
+
+            now = self._worker.clock.now()
+            if delays.start_delay(request, now):
+                section = DELAYED
+                delays.sort_by_due(request, now)
         return QueueParts(site_of_request(request), slot, section).name

@@ -23,6 +23,8 @@ class SharedStorage(JobStorage):
     New ones go to Redis first.
     """
 
+    sorts = False  # what waits here keeps the worker from claiming more of its site
+
     def __init__(self, job: SharedJob, *arguments: Any) -> None:
         super().__init__(job, *arguments)
         self._job = job

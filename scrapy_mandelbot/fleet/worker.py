@@ -254,14 +254,26 @@ class JobWorker(RunningJob):
             self._start_joining(self._leave_and_join)
             return None
         try:
-            if self.feeds is not None:  # items of those pages that are to be settled
-                self.feeds.flush()
+            self._flush_feeds()
             self._exchange()
-        except (OSError, ValueError) as error:  # the last: a feed that is closed
-            return self._went_wrong(StorageError(str(error)))
+        except StorageError as error:
+            return self._went_wrong(error)
         except Exception as error:  # noqa: BLE001 -- unreported, the worker would wait for ever
             self.erred("Error while an exchange was made", error)
         return None
+
+    def _flush_feeds(self) -> None:
+        """Write the items of those pages that are to be settled.
+
+        Raises:
+            StorageError: a feed cannot be written, or was closed.
+        """
+        if self.feeds is None:
+            return
+        try:
+            self.feeds.flush()
+        except (OSError, ValueError) as error:
+            raise StorageError(str(error)) from error
 
     def _exchange(self) -> None:
         self._own.look()
@@ -450,6 +462,10 @@ class JobWorker(RunningJob):
                 self._cookies.say_the_rest(self._wait_at_end)
             except StorageError as error:
                 return error
+        try:
+            self._flush_feeds()
+        except StorageError as error:
+            return error
         while self.job.uncommitted:
             exchange = partial(self.server.exchange, self.job.next_exchange(0, ""))
             left = max(0.1, ends_at - self.clock.now())

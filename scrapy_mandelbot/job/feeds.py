@@ -48,7 +48,7 @@ from scrapy.extensions.postprocessing import GzipPlugin
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.held_file import HeldFile
+from scrapy_mandelbot.job.held_file import Held, HeldFile
 from scrapy_mandelbot.job.job_lock import is_file
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
@@ -102,8 +102,9 @@ def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
 class Feeds:
     """The feeds of a crawl.
 
-    `folder`: JOBDIR, where the next run finds what this one leaves. `kept`: the files
-    at the last commit of the previous run. `is_synced`: a commit waits until they are
+    `folder`: JOBDIR, where the next run finds what this one leaves; None: the job is on
+    Redis, and other workers may write to the same files. `kept`: the files at the last
+    commit of the previous run. `is_synced`: a commit waits until they are
     on the disk. `goes_on`: the previous run did not finish the job.
     """
 
@@ -126,6 +127,7 @@ class Feeds:
         self._files = dict(kept or {})
         # what the job does not know of that
         self._changed: dict[str, bytes | None] = {}
+        self._held = Held()
         self._exporter: Any = None
         self._ready: list[FeedSlot] = []  # those that were looked at
         self._unwritten: list[FeedSlot] = []
@@ -198,8 +200,13 @@ class Feeds:
     def _begin_new_feeds(self) -> None:
         """Prepare new feeds: a full batch is followed by another."""
         for slot in self._slots():
-            if self._folder is not None and slot not in self._ready:
+            if slot in self._ready:
+                continue
+            if self._folder is not None:
                 self._make_ready(slot, self._folder)
+            elif _path(slot) is not None:
+                own = _holding(slot.exporters[slot.format], self._held)
+                slot.exporters = {**slot.exporters, slot.format: own}
         for slot in self._ready:
             # it is full, and stored in another turn of the loop
             if slot not in self._slots():
@@ -281,6 +288,7 @@ class Feeds:
             }
         path = _path(slot) or folder
         items = self._files.get(str(path), FeedFile(None, 0)).items
+        form = _holding(form, self._held)
         own = _going_on(form, lambda: self._finish(slot), feed, is_known=items > 0)
         slot.exporters = {**slot.exporters, slot.format: own}
         is_whole = issubclass(form, _WHOLE) or isinstance(slot.storage, Spool)
@@ -407,22 +415,38 @@ def _why_not(slot: FeedSlot) -> str | None:
     return None
 
 
+def _holding(form: Any, of_all: Held) -> Any:
+    """Return an exporter class that keeps what cannot be written yet."""
+
+    class Holding(form):  # type: ignore[misc]
+        """Writes to a `HeldFile`."""
+
+        def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
+            is_plain = isinstance(file, io.BufferedWriter)
+            self.held = HeldFile(file, of_all) if is_plain else file
+            super().__init__(self.held, *arguments, **options)
+
+        def finish_exporting(self) -> None:
+            super().finish_exporting()
+            self.held.flush()
+
+    return Holding
+
+
 def _going_on(
     form: Any, flush: Callable[[], None], feed: Path | None = None, *, is_known: bool
 ) -> Any:
     """Return an exporter class that appends to a file without writing a second header.
 
-    It keeps what cannot be written yet. `flush` is called before the closing bracket.
-    `feed`: has the members of gzip before this one. `is_known`: the job wrote the file.
+    `form`: one that holds. `flush` is called before the closing bracket. `feed`: has
+    the members of gzip before this one. `is_known`: the job wrote the file.
     """
 
     class GoingOn(form):  # type: ignore[misc]
         """Appends to a file."""
 
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
-            is_plain = isinstance(file, io.BufferedWriter)
-            self.held = HeldFile(file) if is_plain else file
-            super().__init__(self.held, *arguments, **options)
+            super().__init__(file, *arguments, **options)
             self._goes_on = file.tell() > 0
             self._has_ended = False
             has_any = self._goes_on or feed is not None

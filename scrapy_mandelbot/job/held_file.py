@@ -15,9 +15,16 @@ from contextlib import suppress
 from typing import Any
 
 MOST_HELD = 67_108_864
-"""Bytes that wait for room; a write beyond that raises."""
+"""Bytes of all feeds of a crawl that wait for room; a write beyond that raises."""
 write_to = os.write
 _PIECE = 65_536  # bytes that are collected before they are written
+
+
+class Held:
+    """What all feeds of a crawl hold in memory."""
+
+    def __init__(self) -> None:
+        self.total = 0  # bytes
 
 
 class HeldFile(io.RawIOBase):
@@ -26,10 +33,12 @@ class HeldFile(io.RawIOBase):
     Closing it leaves the file open: it belongs to a feed's storage.
     """
 
-    def __init__(self, file: io.BufferedWriter) -> None:
+    def __init__(self, file: io.BufferedWriter, of_all: Held) -> None:
         super().__init__()
         self._file = file
         self._held = bytearray()
+        self.of_all = of_all
+        """What this file and the others of its crawl hold."""
         self.lost: OSError | None = None
         """Why a part was dropped."""
 
@@ -61,13 +70,14 @@ class HeldFile(io.RawIOBase):
         Raises:
             OSError: it cannot be written, and too much waits.
         """
-        if len(self._held) + len(part) > MOST_HELD:
+        if self.of_all.total + len(part) > MOST_HELD:
             try:
                 self._write()
             except OSError as error:
                 self.lost = error
                 raise
         self._held += part
+        self.of_all.total += len(part)
         if len(self._held) >= _PIECE:
             with suppress(OSError):
                 self._write()
@@ -85,7 +95,9 @@ class HeldFile(io.RawIOBase):
     def _write(self) -> None:
         self._file.flush()
         while self._held:
-            del self._held[: write_to(self._file.fileno(), self._held)]
+            written = write_to(self._file.fileno(), self._held)
+            del self._held[:written]
+            self.of_all.total -= written
 
     def close(self) -> None:
         """Leave the file open."""

@@ -12,7 +12,7 @@ from scrapy_mandelbot.job.site_handover import (
     pauses_of,
     read_handover,
 )
-from scrapy_mandelbot.politeness.budget import EXEMPT
+from scrapy_mandelbot.politeness.flight import EXEMPT
 from scrapy_mandelbot.scheduling.round_robin import DELAYED, PAST_PAUSES, QueueParts
 
 if TYPE_CHECKING:

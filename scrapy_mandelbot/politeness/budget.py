@@ -16,8 +16,6 @@ from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Wai
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
-EXEMPT = "/ dont_obey_budget"
-"""In place of a section's path: these requests neither count nor wait for a budget."""
 _FULL = Decision(Wait.BUDGET, inf)
 
 

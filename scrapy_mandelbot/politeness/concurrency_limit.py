@@ -21,9 +21,10 @@ With ``MANDELBOT_CONCURRENCY = "measured"`` a site may get fewer
 from __future__ import annotations
 
 from sys import maxsize
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.connection_limit import ConnectionLimit
 
 FIRST = 16
 """Requests at once of a site that nothing is known of; fewer if the project says so."""
@@ -184,6 +185,10 @@ class ConcurrencyLimit:
         if not at_once:
             return False
         if self.connections is None:
+            from scrapy_mandelbot.politeness.connection_limit import (  # noqa: PLC0415 -- few sites
+                ConnectionLimit,
+            )
+
             self.connections = ConnectionLimit()
         self.connections.refused(
             at_once, begins_pause=begins_pause, may_guess=may_guess

@@ -16,6 +16,9 @@ from scrapy_mandelbot.politeness.tally import End
 if TYPE_CHECKING:
     from mandelbot.answers.meaning import ResponseMeaning
 
+EXEMPT = "/ dont_obey_budget"
+"""In place of a section's path: these requests neither count nor wait for a budget."""
+
 
 class Purpose(Enum):
     """What a request in flight holds, while others wait for its end."""
@@ -81,6 +84,8 @@ class Flight(Generic[_SiteT]):
     """What its response means, once that is reported to its site; None: there is no
     news of it.
     """
+    held_up = 0.0
+    """Seconds that it got back as the probe, as for a time no answer could be read."""
     is_waiting = False
     """Whether it waits, and holds no place of the downloader."""
     waits_since: float | None = None

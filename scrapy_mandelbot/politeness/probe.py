@@ -85,7 +85,7 @@ def late_at(site: Site, pause: Pause) -> float:
     usual = site.well_way[1] or {}
     seconds: float = max(PROBE_IS_LATE, 3.0 * usual.get("download_latency", 0.0))
     doubled: float = 2.0 ** min(pause.late_probes, _DOUBLED)
-    return pause.probe.sent_at + seconds * doubled
+    return pause.probe.sent_at + pause.probe.held_up + seconds * doubled
 
 
 def refused_least(

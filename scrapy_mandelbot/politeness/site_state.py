@@ -41,7 +41,6 @@ from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.connection_ceiling import (
     HOLDS_NO_PLACE_AFTER,
@@ -57,6 +56,7 @@ from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector
     from scrapy_mandelbot.politeness.budget import Budget
     from scrapy_mandelbot.politeness.failures import FailedPage
     from scrapy_mandelbot.politeness.faults import Section
@@ -519,8 +519,7 @@ class Site:
         """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        detector = self._bot_blocks or BotBlockDetector()
-        self._bot_blocks = detector
+        detector = self._own_bot_blocks()
         path = detector.note(flight.request.url, page, is_marked=bool(refusal.marked))
         if path is None:
             is_suspected = bool(self.well_url) and detector.suggests_block
@@ -786,6 +785,15 @@ class Site:
             self.faults.good_at = self._good_at
             self.has_refused = True
         return self.faults
+
+    def _own_bot_blocks(self) -> BotBlockDetector:
+        if self._bot_blocks is None:
+            from scrapy_mandelbot.politeness.bot_blocks import (  # noqa: PLC0415 -- few sites
+                BotBlockDetector,
+            )
+
+            self._bot_blocks = BotBlockDetector()
+        return self._bot_blocks
 
     def _own_failures(self) -> Failures:
         if self.failures is Failures.NONE:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision
+from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision
 from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:

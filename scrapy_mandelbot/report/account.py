@@ -17,8 +17,9 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.tally import End, Tally
-from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
 from scrapy_mandelbot.report.judgement import (
+    FAILING_REASONS,
+    HOW_RUNS_END,
     Counts,
     Found,
     Judgement,

@@ -34,9 +34,8 @@ from scrapy_mandelbot.report.previous_crawl import (
     keep_previous,
     previous_path,
 )
-from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.samples import LoadRecord, Timeline
+from scrapy_mandelbot.report.samples import LoadRecord, QuantileSketch, Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
 from scrapy_mandelbot.time_text import iso_time

@@ -19,10 +19,9 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.job.running_job import RunningJob
 from scrapy_mandelbot.report import exporting
 from scrapy_mandelbot.report.account import account_of
-from scrapy_mandelbot.report.endings import HOW_RUNS_END
 from scrapy_mandelbot.report.exporting import exported_at
 from scrapy_mandelbot.report.filled_path import filled_in
-from scrapy_mandelbot.report.judgement import RULES
+from scrapy_mandelbot.report.judgement import HOW_RUNS_END, RULES
 from scrapy_mandelbot.report.measurements import Labels, Measurement, measuring
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.summary import CrawlExtension

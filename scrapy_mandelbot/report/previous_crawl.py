@@ -22,8 +22,8 @@ from scrapy_mandelbot.report.comparison import (
     comparison,
     crawled_of,
 )
-from scrapy_mandelbot.report.endings import FAILING_REASONS
 from scrapy_mandelbot.report.filled_path import filled_in
+from scrapy_mandelbot.report.judgement import FAILING_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The parts of a site's record: a timeline, and bounded samples.
+"""The parts of a site's record: a timeline, quantiles, and bounded samples.
 
 Each takes bounded memory, however much happened. Texts are escaped and shortened
 before.
@@ -10,7 +10,7 @@ import operator
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import floor, inf, log2
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -58,6 +58,10 @@ _PASSED_ON = frozenset({"overheard", "previous run"})
 """Kinds of pauses that a site's next owner takes over from the last one."""
 _UNDER_WAY = 1.0  # seconds at most from the last check to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
+_PARTS = 8  # per octave: values are known within 4.5 %
+# values outside fall into the first or last bucket
+_LEAST_VALUE = 2.0**-14
+_MOST_VALUE = 2.0**24
 _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
@@ -120,6 +124,59 @@ class Timeline:
             merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged
         del numbers[len(numbers) // 2 :]
+
+
+class QuantileSketch:
+    """Counts values from 0 up in logarithmic buckets; quantiles are within 4.5 %."""
+
+    __slots__ = ("_counts", "count", "least", "most")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.count = 0
+        self.least = inf
+        self.most = 0.0
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.count += 1
+        self.least = min(self.least, value)
+        self.most = max(self.most, value)
+        place = floor(log2(min(max(value, _LEAST_VALUE), _MOST_VALUE)) * _PARTS)
+        self._counts[place] = self._counts.get(place, 0) + 1
+
+    def merge(self, other: QuantileSketch) -> None:
+        """Add all values of another sketch."""
+        self.count += other.count
+        self.least = min(self.least, other.least)
+        self.most = max(self.most, other.most)
+        for place, count in other._counts.items():
+            self._counts[place] = self._counts.get(place, 0) + count
+
+    @property
+    def median(self) -> float | None:
+        """The estimated median; None: no values."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the estimated quantile for a share from 0 to 1; None: no values."""
+        if not self.count:
+            return None
+        left = share * self.count
+        for place in sorted(self._counts):
+            left -= self._counts[place]
+            if left <= 0:
+                break
+        return self._middle(place)
+
+    def mean(self, most: float) -> float:
+        """Return the estimated mean of its values; larger ones count as `most`."""
+        counts = self._counts.items()
+        total = sum(min(self._middle(place), most) * count for place, count in counts)
+        return total / self.count
+
+    def _middle(self, place: int) -> float:
+        return min(max(float(2.0 ** ((place + 0.5) / _PARTS)), self.least), self.most)
 
 
 class LoadRecord:

@@ -24,7 +24,6 @@ from scrapy_mandelbot.fields import (
     recorded,
 )
 from scrapy_mandelbot.politeness.tally import End, Tally
-from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     MOST_PAUSES,
     MOST_ROBOTS,
@@ -33,6 +32,7 @@ from scrapy_mandelbot.report.samples import (
     LoadRecord,
     PaceRecord,
     PauseRecord,
+    QuantileSketch,
     RetryAfterRecord,
     RobotsRecord,
     RuleRecord,

@@ -15,6 +15,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held
 from scrapy_mandelbot.report.status import SHUT, CrawlStatus, Reason, SiteStatus
+from scrapy_mandelbot.scheduling.round_robin import DELAYED
 from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Survey:
         self._waiting: Counter[Site] = Counter()
         self._sections: defaultdict[Site, Counter[str]] = defaultdict(Counter)
         self._under_way: Counter[Site] = Counter()
-        self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
+        self._delayed: defaultdict[Site, list[tuple[float, int]]] = defaultdict(list)
+        """By site, times and how many requests wait for each."""
         self._left: Counter[Site] = Counter()  # to the next run
 
     def snapshots(self) -> Iterator[SiteSnapshot | None]:
@@ -68,9 +70,9 @@ class Survey:
                 waiting[site] += count
                 if section:
                     self._sections[site][section] += count
-            for site, at in queue.delayed():
+            for site, at, count in queue.delayed():
                 yield None
-                self._delayed[site].append(at)
+                self._delayed[site].append((at, count))
             for site, count in queue.left_to_next_run().items():
                 yield None
                 waiting[site] += count
@@ -122,7 +124,8 @@ class Survey:
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
         delayed = self._delayed.get(site, [])
-        if in_sections + len(delayed) < waiting:
+        number = sum(count for _, count in delayed)
+        if in_sections + number < waiting:
             return None
         if in_sections:
             here = (one for one in lines if one in aside)
@@ -131,8 +134,10 @@ class Survey:
             if pause.is_given_up:
                 return Why(Reason.GIVEN_UP, None, f"{path}, {pause.reason}")
             return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
-        refused = f"{len(delayed)} pages that were refused"
-        return Why(Reason.PAGE, min(delayed), refused)
+        first, _ = min(delayed)
+        if lines[DELAYED] >= number:
+            return Why(Reason.PAGE, first, f"{number} pages with a delay of their own")
+        return Why(Reason.PAGE, first, f"{number} pages that were refused")
 
     def _is_shut(self, pause: Pause) -> bool:
         if pause.is_given_up:

@@ -11,6 +11,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.scheduling.delays import end_delay, start_delay
 from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 from scrapy_mandelbot.scheduling.storage import ParkedRequests, warn_of_lost
 from scrapy_mandelbot.settings.values import SettingsError
@@ -124,6 +125,7 @@ class ParkingScheduler(BaseScheduler):
         if request in self._in_flight.coming_back:
             self.parked.push(request)
             return True
+        start_delay(request, self._now())
         self._rests_until = -inf
         return bool(self.inner.enqueue_request(request))
 
@@ -150,6 +152,8 @@ class ParkingScheduler(BaseScheduler):
             if taken is None:
                 return None
             times = _as_it_was(taken)
+            start_delay(taken, self._now())
+            end_delay(taken, self._now())
             if self._goes_back(taken, times):
                 if not times:
                     continue

@@ -1,4 +1,6 @@
-"""Which sub-queue is next: fewest active downloads first, round robin among equals.
+"""Which sub-queue is next, and what the others wait for.
+
+Fewest active downloads first, round robin among equals.
 
 The next one costs the same among ten queues and among fifty thousand. Queues stand by
 how active their slot is; none is looked at twice to find that it must wait: it steps
@@ -14,19 +16,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot.origins import host_of
 
+from scrapy_mandelbot.politeness.flight import Wait
+
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
-
+    from scrapy_mandelbot.scheduling.storage import RequestStorage
 
 _LOOK_AGAIN = 1.0  # seconds
 # empty sub-queues that are kept; more requests are seldom in flight
 _MOST_RESTING = 1_000
-
+_PAUSES = frozenset({Wait.PAUSE, Wait.ROBOTS})
 
 PAST_PAUSES = "/ dont_pause"
 """In place of a section's path: these requests wait for no pause."""
 DELAYED = "/ delay"
 """The same: each of these requests waits for a time of its own."""
+DUE = "mandelbot_due"
+"""Meta key of such a request: when it may be sent, its delay, in seconds, and its own
+priority. Written as it is scheduled, by the time of day, so that a job that is resumed
+knows it.
+"""
 
 
 class QueueParts(NamedTuple):
@@ -195,7 +204,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._resting[queue] = None
         if len(self._resting) > _MOST_RESTING:
             first = next(iter(self._resting))
-            if first.has_joined or first.delayed:
+            if first.has_joined or first.delayed or first.apart is not None:
                 del self._resting[first]
             else:
                 self.drop(first)
@@ -337,3 +346,37 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
                 self.stand(queue)
         self._waits_for_an_end.clear()
         return True
+
+
+class QueueCounts:
+    """The requests of a site queue, as Scrapy would count them.
+
+    All that wait are in the storage. Those of a sub-queue are counted apart from when
+    it steps out because of its site, until it is looked at again.
+    """
+
+    def __init__(self, storage: RequestStorage, round_robin: RoundRobin) -> None:
+        self.storage = storage
+        self.round_robin = round_robin
+        self.paused = Apart()
+        """Those whose site or section is paused, or waits behind silent ones."""
+        self.left = Apart()
+        """Those that are not sent in this run: they are left to the next one."""
+
+    def note(self, queue: SubQueue, wait: Wait | None, now: float) -> None:
+        """Count the requests of a sub-queue by what it waits for.
+
+        A site that recovers from a pause, or has a crawl delay, is not paused: they
+        wait for their turn.
+        """
+        length = self.storage.length(queue.name)
+        if wait is Wait.NOTHING:
+            self.left.put(queue, length)
+        elif wait in _PAUSES or queue.site.is_shut(now):
+            self.paused.put(queue, length)
+        elif queue.apart is not None:
+            queue.apart.drop(queue)
+
+    def note_silent(self, queue: SubQueue) -> None:
+        """Count the requests of a sub-queue that waits behind other silent sites."""
+        self.paused.put(queue, self.storage.length(queue.name))

@@ -19,14 +19,14 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.budget import EXEMPT
-from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
+from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
 from scrapy_mandelbot.scheduling.round_robin import (
     DELAYED,
+    DUE,
     PAST_PAUSES,
+    QueueCounts,
     QueueParts,
     RoundRobin,
     SubQueue,
@@ -41,52 +41,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-DUE = "mandelbot_due"
-"""Meta key of a request with a delay: when it may be sent, and its delay, in seconds.
-Written as it is scheduled, by the time of day, so that a job that is resumed knows it.
-"""
 _SPECIAL = frozenset({"dont_pause", "dont_obey_budget", "delay", DUE})
 """Meta keys of requests that may have a sub-queue of their own."""
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
-def start_delay(request: Request, now: float) -> bool:
-    """Turn the delay that a request asks for into the time when it may be sent.
-
-    As scrapy/scrapy#7873 does: `delay` is consumed, so that no copy of the request is
-    delayed again, such as a retry; `delayed` lists all its delays. What is no number is
-    the project's own. Returns whether the request waits for such a time.
-    """
-    meta = request.meta
-    delay: Any = meta.get("delay")
-    if type(delay) in {int, float} and 0 < delay < inf:
-        del meta["delay"]
-        meta[DUE] = [now + delay, delay]
-        meta["delayed"] = [*meta.get("delayed", ()), delay]
-    return DUE in meta
-
-
-def end_delay(request: Request, now: float) -> float:
-    """End the delay of a request, if it is over; return when it is, or 0.
-
-    No later than after its delay: the clock that it was counted from may be ahead.
-    """
-    meta = request.meta
-    if DUE not in meta:
-        return 0.0
-    at: float
-    delay: float
-    at, delay = meta[DUE]
-    if at <= now:
-        del meta[DUE]
-        return 0.0
-    at = min(at, now + delay)
-    meta[DUE] = [at, delay]
-    return at
-
-
 class _Delayed:
-    """A request that waits for its own time; the same one may be there twice."""
+    """A request that was refused, and waits for its own time in memory.
+
+    The same one may be there twice.
+    """
 
     __slots__ = ("queue", "request")
 
@@ -190,6 +154,10 @@ class SiteQueue:
                 )
         self._storage = storage
         self._delayed = Timers(self._crawl.clock, self._wait_is_over)
+        self._not_due: dict[SubQueue, float] = {}
+        """Sub-queues of which no request may be sent before its delay is over, and when
+        the first is. They take no part until then.
+        """
         self._left_to_next_run: Counter[Site] = Counter()
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
@@ -221,7 +189,7 @@ class SiteQueue:
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
 
-    def push(self, request: Request) -> None:  # noqa: C901 -- as pop()
+    def push(self, request: Request) -> None:  # noqa: C901, PLR0912 -- as pop()
         """Add a request, or take back one that could not be sent.
 
         Raises:
@@ -234,8 +202,9 @@ class SiteQueue:
         name = site_of(urlparse_cached(request)) if prior is None else prior.site
         queue = self._round_robin.get((name, slot, ""))
         is_special = not _SPECIAL.isdisjoint(request.meta)
+        due = 0.0
         if is_special:
-            start_delay(request, self._crawl.now())
+            due = self._sort_by_due(request)
         if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
         if not queue.site.is_plain and queue.site.dead_until < inf:
@@ -260,7 +229,10 @@ class SiteQueue:
         if queue.apart is not None:
             queue.apart.put(queue, self._storage.length(queue.name))
         if not queue.has_joined:
-            self._round_robin.join(queue)
+            if due or self._not_due:
+                self._join(queue, due)
+            else:
+                self._round_robin.join(queue)  # a call less for each new site
 
     def pop(self) -> Request | None:  # noqa: C901, PLR0912 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
@@ -282,11 +254,8 @@ class SiteQueue:
                 if self._storage.is_tired:
                     return None
                 continue
-            if queue.section:
-                due = end_delay(request, self._crawl.now())
-                if due:
-                    self._delay(_Delayed(queue, request), due)
-                    continue
+            if queue.section and self._has_moved(queue, request):
+                continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
@@ -316,6 +285,8 @@ class SiteQueue:
                 if queue.name not in self._storage.lengths:
                     self._rest(queue)
                 if request is not None:
+                    if DUE in request.meta:
+                        self._end_delay(request)
                     yield request
         left = self._storage.left_to_next_run
         while left:
@@ -337,7 +308,9 @@ class SiteQueue:
         return ready
 
     def holds_back(self, request: Request) -> bool:
-        """Return whether a request would have to wait for a time of its site."""
+        """Return whether a request would have to wait for a time."""
+        if DUE in request.meta:
+            return True
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
             return False
@@ -364,9 +337,12 @@ class SiteQueue:
             if length:
                 yield queue.site, queue.section, length
 
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time, likewise."""
-        return ((one.queue.site, at) for at, one in self._delayed)
+    def delayed(self) -> Iterator[tuple[Site, float, int]]:
+        """Yield site, time and number of requests that wait for a time of their own."""
+        for at, one in self._delayed:
+            yield one.queue.site, at, 1
+        for queue, at in tuple(self._not_due.items()):
+            yield queue.site, at, self._storage.length(queue.name)
 
     def may_leave(self, request: Request) -> bool:
         """Return whether a request that it handed out can be left to the next run."""
@@ -381,11 +357,11 @@ class SiteQueue:
         shared_slot = self._in_flight.shared_slot
         self._round_robin.is_settled = False
         for queue in self._round_robin.of(site):
-            if queue.apart is not None:
+            if queue.apart is not None and queue.has_joined:
                 queue.apart.drop(queue)
             if shared_slot is not None:
                 self._round_robin.move(queue, shared_slot)
-            if queue.activity is None and queue.name in self._storage:
+            if queue.has_joined and queue.activity is None:
                 self._round_robin.stand(queue)
         # whichever site's: they may be held until any has answered
         if self._storage.total:
@@ -415,7 +391,7 @@ class SiteQueue:
                 SubQueue(self._throttle.sites.of(parts.site), parts)
             )
         if not queue.has_joined:
-            self._round_robin.join(queue)
+            self._join(queue)
 
     def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
@@ -426,8 +402,7 @@ class SiteQueue:
         queues = tuple(self._round_robin.of(site))
         taken = self._take_delayed(site) if queues else []
         for queue in queues:
-            if queue.has_joined:
-                self._round_robin.leave(queue)
+            self._rest(queue)
             self._round_robin.drop(queue)
         return [queue.name for queue in queues], [one.request for one in taken]
 
@@ -481,16 +456,88 @@ class SiteQueue:
     def _rest(self, queue: SubQueue) -> None:
         if queue.has_joined:
             self._round_robin.leave(queue)
+        elif self._not_due:
+            self._end_wait(queue)
         self._round_robin.rest(queue)
+
+    def _join(self, queue: SubQueue, due: float = 0.0) -> None:
+        """Let a sub-queue take part, at once or when its first request is due."""
+        if due > self._crawl.now() and self._storage.sorts:
+            self.counts.paused.put(queue, self._storage.length(queue.name))
+            if due < self._not_due.get(queue, inf):
+                self._not_due[queue] = due
+                self._throttle.timers.set(queue, due, self._is_due)
+            return
+        self._end_wait(queue)
+        self._round_robin.join(queue)
+
+    def _is_due(self, queue: SubQueue) -> None:
+        """Let a sub-queue take part whose first request is due."""
+        self._join(queue)
+        engine.wake(self._crawler)
+
+    def _end_wait(self, queue: SubQueue) -> None:
+        """Note that a sub-queue waits for no time, if it did."""
+        if self._not_due.pop(queue, None) is not None:
+            self.counts.paused.drop(queue)
+            self._throttle.timers.drop(queue)
+
+    def _sort_by_due(self, request: Request) -> float:
+        """Sort a request by when it may be sent, and return that; 0: at once."""
+        if DUE not in request.meta and "delay" not in request.meta:
+            return 0.0
+        from scrapy_mandelbot.scheduling import delays  # noqa: PLC0415 -- few crawls
+
+        now = self._crawl.now()
+        if not delays.start_delay(request, now):
+            return 0.0
+        return delays.sort_by_due(request, now, self._storage.grain)
+
+    def _end_delay(self, request: Request) -> float:
+        from scrapy_mandelbot.scheduling.delays import end_delay  # noqa: PLC0415 -- few
+
+        return end_delay(request, self._crawl.now())
+
+    def _has_moved(self, queue: SubQueue, request: Request) -> bool:
+        """Put a request back whose delay is not over; the others are due later.
+
+        Or, if it is over, into the section that was set aside meanwhile. Returns
+        whether the request waits again.
+        """
+        due = 0.0
+        if DUE in request.meta:
+            due = self._end_delay(request)
+        if due and not self._storage.sorts:
+            self._delay(_Delayed(queue, request), due)
+            return True
+        if due:
+            if queue.has_joined:
+                self._round_robin.leave(queue)
+            self._move(queue, request)
+            return True
+        if queue.section == DELAYED and queue.site.faults.of(request) is not None:
+            self._move(queue, request)
+            return True
+        return False
+
+    def _move(self, queue: SubQueue, request: Request) -> None:
+        """Put a request into the sub-queue in which it has to wait now."""
+        queue.site.tally.return_to_queue()
+        try:
+            self.push(request)
+        except Exception:
+            self._storage.put_back(queue.name, [request])
+            queue.site.tally.accept()
+            raise
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         path = ""
-        if site.has_refused and site.faults.aside:
+        if DUE in request.meta:
+            path = DELAYED
+        elif site.has_refused and site.faults.aside:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
-        if DUE in request.meta and not path:
-            path = DELAYED
         if request.meta.get("dont_pause"):
             path = PAST_PAUSES
         if request.meta.get("dont_obey_budget"):
@@ -704,7 +751,7 @@ class SiteQueue:
         A probe is chosen among several. A request of a section set aside changes its
         sub-queue.
         """
-        if self._is_past_pauses(queue):
+        if queue.section == DELAYED or self._is_past_pauses(queue):
             return self._storage.pop(queue.name)
         most = looked_through(queue.site)
         if most == 1:
@@ -715,13 +762,7 @@ class SiteQueue:
             return request
         if queue.site.faults.of(request) is None:
             return request
-        queue.site.tally.return_to_queue()
-        try:
-            self.push(request)
-        except Exception:
-            self._storage.put_back(queue.name, [request])
-            queue.site.tally.accept()
-            raise
+        self._move(queue, request)
         return None
 
     def _probe(self, queue: SubQueue, most: int) -> Request | None:
@@ -734,7 +775,7 @@ class SiteQueue:
             partial(self._storage.take, queue.name),
             self._crawler.request_fingerprinter.fingerprint,
             most,
-            self._throttle.health_check.request,
+            self._throttle.ask_again,
         )
         request = None
         if chosen is not None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAMED = 10  # of the requests that are lost
+# of their delay, by which requests with delays may be late
+_GRAIN = 1 / 16
 # characters of the readable part of a directory; a path may be longer
 _LONGEST_NAME = 100
 
@@ -41,6 +43,11 @@ class RequestStorage(ABC):
 
     A class that builds on it keeps the others, and counts what it adds and takes.
     """
+
+    sorts = True
+    """Whether a request that was taken too early may go back to its place."""
+    grain = 0.0
+    """The part of their delay by which times of requests in one place may differ."""
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
@@ -229,6 +236,8 @@ class Storage(RequestStorage):
         alone: bool = False,
     ) -> None:
         super().__init__()
+        if directory:  # of each priority Scrapy's queue holds a file open
+            self.grain = _GRAIN
         self._alone: dict[str, Request] | None = {} if alone else None
         """Requests that are the only one of their name and have no queue; None: each
         has one.

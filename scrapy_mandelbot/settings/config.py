@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot import OutcomePolicy
 from mandelbot.answers.outcome import PAUSE_STATUSES
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot.politeness.budget import BudgetLimits
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.settings import values as v
@@ -292,23 +290,10 @@ class Config:
     @property
     def has_budgets(self) -> bool:
         """Whether any site has a budget."""
-        return self.budget != BudgetLimits() or bool(self.budget_sites)
-
-    @cached_property
-    def budget(self) -> BudgetLimits:
-        """The most that is taken of each site that `budgets` does not name."""
-        return BudgetLimits(self.budget_pages, self.budget_bytes, self.budget_seconds)
-
-    @cached_property
-    def budgets(self) -> v.PerSite[BudgetLimits]:
-        """The most that is taken of single sites.
-
-        What the entry of a site does not name is as for all sites.
-        """
-        found = v.PerSite[BudgetLimits]()
-        for place, own in self.budget_sites.items():
-            found[place] = self.budget._replace(**own)
-        return found
+        if self.budget_sites:
+            return True
+        limits = (self.budget_pages, self.budget_bytes, self.budget_seconds)
+        return any(limit is not None for limit in limits)
 
     @property
     def obeys_pace(self) -> bool:

@@ -81,15 +81,12 @@ class Budgets:
     def _of(self, name: str) -> Budget | None:
         budget = self._all.get(name)
         if budget is None:
-            limits = self._limits_of(name)
+            limits = limits_of(self._config, name)
             if limits == BudgetLimits():
                 return None
             budget = Budget(limits, takes_account=self.takes_account)
             self._all[name] = budget
         return budget
-
-    def _limits_of(self, name: str) -> BudgetLimits:
-        return self._config.budgets.of(name) or self._config.budget
 
     # Called by the throttle and the middlewares.
 
@@ -132,7 +129,7 @@ class Budgets:
 
     def restore(self, name: str, spent: Spent) -> None:
         """Continue with what previous runs, or another worker, have used up."""
-        limits = self._limits_of(name)
+        limits = limits_of(self._config, name)
         if limits == BudgetLimits():
             return
         budget = Budget(limits, spent, takes_account=self.takes_account)
@@ -208,3 +205,17 @@ class Budgets:
         )
         site.recheck()
         self._update(site)
+
+
+def limits_of(config: Config, site: str) -> BudgetLimits:
+    """Return the most that is taken of a site.
+
+    What the site's own entry does not name is as for all sites.
+    """
+    limits = BudgetLimits(
+        config.budget_pages, config.budget_bytes, config.budget_seconds
+    )
+    own = config.budget_sites.of(site)
+    if own is None:
+        return limits
+    return limits._replace(**own)

@@ -30,21 +30,28 @@ _NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Ran
 class HealthCheck:
     """Requests a good page of a site again, one at a time, to see if the site is well.
 
-    `done` is called with the site when the request has ended.
+    Args:
+        crawler: that sends the requests.
+        emit: reports an event.
+        sites: receives those that are asked again, until they have answered.
+        forbids: returns whether the rules in force forbid a request.
+        done: is called with the site when its request has ended.
     """
 
     def __init__(
-        self, crawler: Crawler, emit: Callable[..., None], done: Callable[[Site], None]
+        self,
+        crawler: Crawler,
+        emit: Callable[..., None],
+        *,
+        sites: set[Site],
+        forbids: Callable[[Request], bool],
+        done: Callable[[Site], None],
     ) -> None:
         self._crawler = crawler
         self._emit = emit
+        self._sites = sites
+        self._forbids = forbids
         self._done = done
-        self._sites: set[Site] = set()
-        self.forbids: Callable[[Request], bool] = lambda _: False
-        """Returns whether the rules in force forbid a request."""
-
-    def __contains__(self, site: Site) -> bool:
-        return site in self._sites
 
     def request(self, site: Site) -> bool:
         """Request the page that the site answered well again.
@@ -87,7 +94,7 @@ class HealthCheck:
         for name, values in headers.items():
             if name not in _NOT_AGAIN:
                 request.headers.setlist(name, values)
-        if self.forbids(request):
+        if self._forbids(request):
             return None
         request.meta["dont_obey_robotstxt"] = True  # the rules in force allow it
         return request

@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import LATE
 from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.politeness.concurrency_limit import (
     FEWEST,
@@ -28,7 +29,7 @@ from scrapy_mandelbot.politeness.concurrency_limit import (
     ConcurrencyLimit,
 )
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.probe import late_at, pauses_of
+from scrapy_mandelbot.politeness.probe import PROBE_IS_LATE, late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -188,8 +189,8 @@ class Queue(Protocol):
     def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
         """Yield site, section ("": none) and number of requests of each sub-queue."""
 
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time."""
+    def delayed(self) -> Iterator[tuple[Site, float, int]]:
+        """Yield site, time and number of requests that wait for a time of their own."""
 
     def may_leave(self, request: Request) -> bool:
         """Return whether a request that it handed out can be left to the next run."""
@@ -503,15 +504,25 @@ class InFlight:
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
                 site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
-            elif self._is_late(site, flight):
+            elif self._check_late(site, flight):
                 self._ended(flight)  # another request may be the probe
                 lost = True
         return lost
 
-    def _is_late(self, site: Site, flight: Flight[Site]) -> bool:
-        """Note that a probe takes too long; return whether it does."""
+    def _check_late(self, site: Site, flight: Flight[Site]) -> bool:
+        """Note that a probe takes too long; return whether it does.
+
+        Where the look itself is late, an answer may have come that could not be read:
+        the probe gets as much time from now on, once, and no more than a probe has.
+        """
         for pause in pauses_of(site):
-            if pause.probe is flight and late_at(site, pause) <= self._now():
+            if pause.probe is not flight:
+                continue
+            late = self._now() - late_at(site, pause)
+            if late > LATE and not flight.held_up:
+                flight.held_up = late + min(late, PROBE_IS_LATE)
+                return False
+            if late >= 0.0:
                 pause.late_probes += 1
                 return True
         return False

@@ -7,10 +7,10 @@ places stay free, and a spider that yields while ``needs_backout()`` is false wo
 a list of any length. So requests in the queues count, too, by one rule:
 
 - those that may go, or wait for their turn, each take a place;
-- those of paused sites take places from the thousandth on: a crawl gets by them to
-  other sites, and a pause does not read an endless list. Where they alone hold a crawl
-  back, twice as many are read every five seconds, up to ``MOST_PAUSED``: a list that is
-  sorted by site may have more of one;
+- those of paused sites, or with a delay of their own, take places from the thousandth
+  on: a crawl gets by them to other sites, and a pause does not read an endless list.
+  Where they alone hold a crawl back, twice as many are read every five seconds, up to
+  ``MOST_PAUSED``: a list that is sorted by site may have more of one;
 - those that are left to the next run take none.
 
 ``needs_backout()`` is false while a request may be handed out: the engine asks it, too.

@@ -50,7 +50,10 @@ class ManualControl:
         now = self._now()
         shut = 0
         given_up = 0
-        delayed = Counter(site for site, at in self._delayed() if at > now)
+        delayed: Counter[Site] = Counter()
+        for site, at, count in self._delayed():
+            if at > now:
+                delayed[site] += count
         for site, section, count in self._throttle.in_flight.sub_queues():
             wait = site.decide(now, section=section).wait
             if wait in OUTLASTS_RUN:
@@ -78,8 +81,8 @@ class ManualControl:
         """Return the sites of queued requests that may be sent in this run."""
         return {site for site, _ in self._waiting_parts(self._now())}
 
-    def _delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each queued request that waits for its own time."""
+    def _delayed(self) -> Iterator[tuple[Site, float, int]]:
+        """Yield site, time and number of requests that wait for their own time."""
         for queue in self._throttle.in_flight.queues:
             yield from queue.delayed()
 
@@ -92,7 +95,7 @@ class ManualControl:
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
-        times = [at for _, at in self._delayed()]
+        times = [at for _, at, _ in self._delayed()]
         times.extend(
             site.due(now, section) for site, section in self._waiting_parts(now)
         )

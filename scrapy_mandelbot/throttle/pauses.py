@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.network import Network
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.health_check import HealthCheck
     from scrapy_mandelbot.throttle.in_flight import InFlight
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
     from scrapy_mandelbot.throttle.site_map import Sites
@@ -58,6 +57,7 @@ class Pauses:
         in_flight: InFlight,
         network: Network,
         put_pause: Callable[[str, LeftPause | None], None],
+        ask_again: Callable[[Site], bool],
         now: Callable[[], float],
         update: Callable[[Site], None],
         keeps_given_up: bool,
@@ -69,6 +69,8 @@ class Pauses:
         self._in_flight = in_flight
         self._network = network
         self._put_pause = put_pause
+        # requests a page that was well, of a site of which several failed
+        self._ask_again = ask_again
         self._now = now
         self._update = update
         self._keeps_given_up = keeps_given_up
@@ -76,8 +78,6 @@ class Pauses:
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self._run = self._random.getrandbits(32)  # marks what requests carry
-        self.health_check: HealthCheck
-        """Asks sites of which several pages failed whether they are out."""
         self.shared_limits: SharedLimits | None = None
         """Of sites that share pauses; None: none do."""
         self.total_ends_at = inf
@@ -226,7 +226,7 @@ class Pauses:
         if site.ceiling.is_certain and site.note_once("connections"):
             self._report_ceiling(site, int(self._in_flight.limits[flight.slot]))
         if site.ceiling.is_in_doubt:
-            self.health_check.request(site)
+            self._ask_again(site)
         if effect is PauseEffect.DOUBTED:
             effect = self._doubted(flight, refusal, is_connection=is_connection)
         if effect is not None:
@@ -241,7 +241,7 @@ class Pauses:
         Where none was, and failures continue to come, the site is out.
         """
         site = flight.site
-        if self.health_check.request(site):
+        if self._ask_again(site):
             return None
         if not _goes_on(site, is_connection=is_connection):
             return None

@@ -7,8 +7,9 @@ before a timer fires.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
-from scrapy_mandelbot.throttle.health_check import HealthCheck
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.budgets import Budgets
+    from scrapy_mandelbot.throttle.health_check import HealthCheck
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
 _FOR_A_TIME = frozenset({Wait.PAUSE, Wait.RECOVERY, Wait.TURN, Wait.ROBOTS})
@@ -112,12 +113,16 @@ class Throttle:
             put_pause=self.peers.put_pause,
             now=clock.now,
             update=self.update,
+            ask_again=self.ask_again,
             network=self.network,
             keeps_given_up=self.keeps_given_up,
             total=config.pause_total,
         )
-        self.health_check = HealthCheck(crawler, events_.emit, self.update)
-        self.pauses.health_check = self.health_check
+        self.asked_again: set[Site] = set()
+        """Sites of which a good page is requested again now, to see if they are well.
+        """
+        self.forbids: Callable[[Request], bool] = lambda _: False
+        """Returns whether the rules in force forbid a request."""
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
@@ -176,6 +181,27 @@ class Throttle:
         self.pauses.shared_limits = limits
         return limits
 
+    def ask_again(self, site: Site) -> bool:
+        """Request a page again that the site answered well, as a health check.
+
+        Returns whether that is possible, or under way already.
+        """
+        return self._health_check.request(site)
+
+    @cached_property
+    def _health_check(self) -> HealthCheck:
+        from scrapy_mandelbot.throttle.health_check import (  # noqa: PLC0415 -- few crawls
+            HealthCheck,
+        )
+
+        return HealthCheck(
+            self._crawler,
+            self._emit,
+            sites=self.asked_again,
+            forbids=self.forbids,
+            done=self.update,
+        )
+
     def _emit_of_peer(self, event: events.Event, site: Site, **more: Any) -> None:
         self.pauses.emit(event, site, **more)
 
@@ -201,7 +227,7 @@ class Throttle:
         if site.is_plain and (flight is None or not site.has_refused):
             return GO
         self.in_flight.drop_lost(site)
-        if flight is None and site in self.health_check:
+        if flight is None and site in self.asked_again:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
         if flight is not None and site.has_refused and flight.fingerprint is None:

@@ -50,24 +50,41 @@ def no_name_is_looked_up(resolver):
     """Of the machine's own resolver nothing is asked twice."""
 
 
+def no_thread_works() -> bool:
+    """Whether nothing is looked up, or read, beside the loop."""
+    from twisted.internet import reactor
+
+    return not (reactor.threadpool and reactor.threadpool.working)
+
+
 @pytest.fixture
 def loop_is_turned():
-    """Let the loop's time jump over waits.
+    """Let the loop's time jump over waits, and bytes go from hand to hand.
 
-    Not where another process has a part in the test. Sites run in the same loop: time
-    goes on while they are waited for, too.
+    Not where another process has a part in the test. Sites run in the same loop, on a
+    network in memory: only a timer is waited for.
     """
     # others do not say whether something has happened
     if not is_asyncio_reactor_installed():
         yield
         return
+    from memory_net import MemoryNetwork
     from twisted.internet import reactor
 
+    with MemoryNetwork(reactor).carried(), TIME.turned(no_thread_works):
+        yield
+
+
+@pytest.fixture
+def sockets_are_turned():
+    """The same for handlers that open sockets by themselves, past the reactor."""
+    if not is_asyncio_reactor_installed():
+        yield
+        return
     on_its_way = OnItsWay()
 
     def only_time_is_waited_for():
-        a_thread_works = reactor.threadpool and reactor.threadpool.working
-        return not a_thread_works and not on_its_way()
+        return no_thread_works() and not on_its_way()
 
     with TIME.turned(only_time_is_waited_for, SETTLES):
         yield

@@ -82,7 +82,12 @@ def send(shape: tuple, request) -> None:
         later(0.03 * len(sent), getattr(transport, then))
 
 
-@pytest.fixture(params=HANDLERS)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] * (name != "http11"))
+        for name in HANDLERS
+    ]
+)
 def handler(request):
     """The settings for one of Scrapy's download handlers."""
     path = HANDLERS[request.param]
@@ -117,7 +122,7 @@ def asked_pages(web) -> set[str]:
     return {hit.path for hit in web.hits} - {"/robots.txt"}
 
 
-@pytest.mark.usefixtures("loop_is_turned")
+@pytest.mark.usefixtures("sockets_are_turned")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
 async def test_a_truncated_robots_txt_pauses_the_site_until_it_is_whole(
@@ -138,7 +143,7 @@ APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
 
 
 @pytest.fixture
-def soon(loop_is_turned, monkeypatch):
+def soon(sockets_are_turned, monkeypatch):
     """Stretch half a minute to half an hour, as bytes have to come so far apart."""
     monkeypatch.setattr(outcome, "BROKEN_OFF_APART", 18.0)
     monkeypatch.setattr(outcome, "BROKEN_OFF_SERVES", 60.0)
@@ -231,7 +236,7 @@ async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
     assert asked_pages(web) == {"/", "/page/0"}
 
 
-@pytest.mark.usefixtures("loop_is_turned")
+@pytest.mark.usefixtures("sockets_are_turned")
 @pytest.mark.parametrize("shape", ["short of its length", "too slow", "half a gzip"])
 @ensureDeferred
 async def test_a_good_copy_serves_on(web, tmp_path, shape):

@@ -10,6 +10,8 @@ import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 COMMENTS = (
     b"User-agent: Examplebot\nComment: Please come at night.\nComment: Ask\x1b[2Jus.\n"
     b"Disallow: /x\n\nUser-agent: *\nDisallow: /y\n"

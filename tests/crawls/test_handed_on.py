@@ -267,8 +267,8 @@ async def test_a_page_that_may_not_be_retried_has_no_tries_of_its_own(
     webs, settings, meta
 ):
     """The site is paused as ever; the page that alone is refused is handed on."""
-    web = site(webs, 20)
-    web.pages["/page/7"] = Answer(b"broken", 503)
+    web = site(webs, 20, delay=0.05)
+    web.pages["/page/7"] = Answer(b"broken", 503, delay=0.05)
     result = await crawl(StatusesSpider, settings, web_url=web.url, meta=meta)
     assert len(result.items) == 20
     assert result.stats["mandelbot/pause/count"] == 1

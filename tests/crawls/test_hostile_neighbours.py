@@ -64,7 +64,7 @@ def kinds() -> list[str]:
         pytest.param("512 KB of /*a*a*a*a*a, long URLs", marks=pytest.mark.slow),
         pytest.param("the same, URLs of 200 characters", marks=pytest.mark.thorough),
         pytest.param("512 KB of keys in each URL", marks=pytest.mark.slow),
-        "a sitemap of 6 MB",
+        pytest.param("a sitemap of 6 MB", marks=pytest.mark.thorough),
         pytest.param("a sitemap of 50 MB", marks=pytest.mark.thorough),
         pytest.param("a sitemap of 50 MB, gzipped", marks=pytest.mark.slow),
         pytest.param("a sitemap of 20 MB of tags", marks=pytest.mark.slow),

@@ -176,7 +176,7 @@ class Spider(scrapy.Spider):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("holder", HOLDERS)
 @ensureDeferred
-async def test_the_others_go_on(webs, tmp_path, holder, ending):
+async def test_the_others_go_on(webs, tmp_path, caplog, holder, ending):
     case = Case(site(webs, 0), holder, ending)
     settings = {**SETTINGS, "DOWNLOADER_MIDDLEWARES": {Spoiler: 990}}
     if holder == "lease":
@@ -189,6 +189,7 @@ async def test_the_others_go_on(webs, tmp_path, holder, ending):
     )
 
     assert case.spoiled is not None, "no request came to hold it"
+    assert "AlreadyCalledError" not in caplog.text, "an end was reported twice"
     if ending == "closing":
         assert result.stats["finish_reason"] == "closed_by_test"
         return

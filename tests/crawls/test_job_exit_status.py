@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 from scrapy_mandelbot.job.job_file import APPLICATION
-from scrapy_mandelbot.report.endings import FAILING_REASONS, HOW_RUNS_END
+from scrapy_mandelbot.report.judgement import FAILING_REASONS, HOW_RUNS_END
 
 SPIDER = """
 import sys

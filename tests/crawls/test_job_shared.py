@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections import Counter
 from contextlib import closing
@@ -35,6 +36,7 @@ from scrapy_mandelbot.fleet.held_site import MOST_HELD
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server_job import ServerJob
 from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job import held_file
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_folder import JobFolder
 from scrapy_mandelbot.job.job_store import Place
@@ -401,6 +403,76 @@ async def test_a_worker_that_redis_refuses_for_good_fails(
     assert result.stats["finish_reason"] == "job_not_saved"
     assert result.crawler.spider is None
     assert result.urls()
+
+
+class DiskIsFull(LinksSpider):
+    """Finds no room on the disk of its feed from the 20th page on."""
+
+    has_room = True
+    has_room_at: ClassVar[int | None] = None
+    called = 0
+
+    def parse(self, response):
+        yield from super().parse(response)
+        self.called += 1
+        if self.called == 20:
+            DiskIsFull.has_room = False
+        elif self.called == self.has_room_at:
+            DiskIsFull.has_room = True
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """The disk of `DiskIsFull`."""
+    monkeypatch.setattr(DiskIsFull, "has_room", True)
+
+    def write(file: int, part: bytearray) -> int:
+        if not DiskIsFull.has_room:
+            raise OSError(28, "No space left on device")
+        return os.write(file, part)
+
+    monkeypatch.setattr(held_file, "write_to", write)
+
+
+def written_to(feed) -> list[str]:
+    return sorted(json.loads(line)["url"] for line in feed.read_text().splitlines())
+
+
+@pytest.mark.usefixtures("full_disk")
+@ensureDeferred
+async def test_a_full_disk_costs_the_feed_of_a_worker_no_item(
+    webs, settings, tmp_path, monkeypatch
+):
+    """Nothing is settled until its items are in the file, and nothing comes twice."""
+    monkeypatch.setattr(DiskIsFull, "has_room_at", 40)
+    monkeypatch.setattr(worker_module, "_TRY_AGAIN", 0.1)
+    web = site(webs, 60)
+    feed = tmp_path / "items.jsonl"
+    settings["FEEDS"] = {str(feed): {"format": "jsonlines"}}
+    result = await crawl(DiskIsFull, settings, start_urls=[web.url + "/"])
+    assert result.stats["finish_reason"] == "finished"
+    assert written_to(feed) == web.urls(60)
+
+
+@pytest.mark.usefixtures("full_disk")
+@ensureDeferred
+async def test_a_worker_that_ends_on_a_full_disk_settles_nothing_that_is_not_written(
+    webs, settings, tmp_path, monkeypatch
+):
+    """It fails, and another run crawls those pages again."""
+    monkeypatch.setattr(worker_module, "_WAIT_AT_END", 0.5)
+    web = site(webs, 60)
+    feed = tmp_path / "items.jsonl"
+    settings["FEEDS"] = {str(feed): {"format": "jsonlines"}}
+    limited = {**settings, "CLOSESPIDER_PAGECOUNT": 40}
+    first = await crawl(DiskIsFull, limited, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "job_not_saved"
+    assert first.crawler.spider is None  # so that Scrapy's commands exit with status 1
+    DiskIsFull.has_room = True
+    settings["FEEDS"] = {str(tmp_path / "more.jsonl"): {"format": "jsonlines"}}
+    await crawl(DiskIsFull, settings, start_urls=[web.url + "/"], called=-1_000)
+    both = {*written_to(feed), *written_to(tmp_path / "more.jsonl")}
+    assert sorted(both) == web.urls(60)
 
 
 @ensureDeferred

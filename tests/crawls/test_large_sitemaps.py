@@ -16,7 +16,7 @@ from shops import FOLLOW, shop
 from webs import Answer, site
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.download_limits import MOST_AT_ONCE
+from scrapy_mandelbot.fetching import download_limits
 from scrapy_mandelbot.sitemap_crawl import selection
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 LINE = b"http://127.0.0.1/no-such-page-of-mine/a-longer-path/to-fill/a-line\n"
-LARGE = LINE * (5_500_000 // len(LINE))
+HELD = 500_000  # bytes of responses that the scraper holds, in place of 5,000,000
+LARGE = LINE * (HELD * 11 // 10 // len(LINE))
 PLAIN = {"Content-Type": "text/plain"}
 PACKED = {**PLAIN, "Content-Encoding": "gzip"}
 
@@ -66,22 +67,26 @@ def count_meanwhile(host: str, urls: list[str]):
 )
 @ensureDeferred
 async def test_a_large_sitemap_stops_no_other_site(webs, monkeypatch, sitemap):
-    """Scrapy's scraper hands out nothing while callbacks hold 5,000,000 bytes of
+    """Scrapy's scraper hands out nothing while callbacks hold so many bytes of
     responses.
     """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 0)
     large = shop(webs, 0, "/large.txt")
     large.pages["/large.txt"] = sitemap
-    well = site(webs, 600, host="127.0.0.2")
+    well = site(webs, 100, host="127.0.0.2")
     meanwhile: list[str] = []
     result = await crawl(
         LinksSpider,
-        {**FOLLOW, "CONCURRENT_REQUESTS_PER_DOMAIN": 2},
+        {
+            **FOLLOW,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+            "SCRAPER_SLOT_MAX_ACTIVE_SIZE": HELD,
+        },
         before=count_meanwhile("127.0.0.2", meanwhile),
         start_urls=[large.url + "/", well.url + "/"],
     )
     assert result.stats["mandelbot/sitemaps/read"] == 1
-    assert sum("127.0.0.2" in url for url in result.urls()) == 601
+    assert sum("127.0.0.2" in url for url in result.urls()) == 101
     assert len(meanwhile) > 10  # those in flight and their successors are not so many
 
 
@@ -314,13 +319,20 @@ async def test_a_sitemap_that_is_too_long_is_read_up_to_the_limit(
         )
 
 
+@pytest.fixture
+def most_at_once(monkeypatch) -> int:
+    """Bytes of a coding that Scrapy unpacks at once, fewer than in a crawl."""
+    monkeypatch.setattr(download_limits, "MOST_AT_ONCE", MOST)
+    return MOST
+
+
 @ensureDeferred
-async def test_a_sitemap_that_comes_after_an_error_is_read_whole(webs):
+async def test_a_sitemap_that_comes_after_an_error_is_read_whole(webs, most_at_once):
     """It is requested gzipped or plain, and the limit of other codings is not that of a
     retry.
     """
     web = shop(webs, 1, "/map.txt")
-    body = f"{web.url}/0\n".encode() + b"#" * 2 * MOST_AT_ONCE
+    body = f"{web.url}/0\n".encode() + b"#" * 2 * most_at_once
     answers = iter([Answer(b"", 500), Answer(body, headers=PLAIN)])
     web.pages["/map.txt"] = lambda _: next(answers)
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
@@ -332,10 +344,10 @@ async def test_a_sitemap_that_comes_after_an_error_is_read_whole(webs):
 
 
 @ensureDeferred
-async def test_a_cached_sitemap_is_read_in_steps_too(webs, tmp_path):
+async def test_a_cached_sitemap_is_read_in_steps_too(webs, tmp_path, most_at_once):
     """The cache may have stored it as it came, gzipped."""
     web = shop(webs, 1, "/map.txt")
-    body = gzip.compress(f"{web.url}/0\n".encode() + b"#" * 2 * MOST_AT_ONCE)
+    body = gzip.compress(f"{web.url}/0\n".encode() + b"#" * 2 * most_at_once)
     web.pages["/map.txt"] = Answer(body, headers=PACKED)
     settings = {**FOLLOW, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     for _ in range(2):

@@ -189,6 +189,31 @@ async def test_a_paused_site_keeps_no_other_from_being_read(webs):
     assert max(hit.at for hit in healthy.hits) < closed.began + 10
 
 
+@pytest.mark.parametrize("job", [False, True])
+@pytest.mark.usefixtures("few_paused")
+@ensureDeferred
+async def test_delayed_requests_are_read_as_those_of_a_paused_site(webs, tmp_path, job):
+    """A few, then twice as many every five seconds; each is sent after its delay."""
+    web = site(webs, 3 * PAUSED)
+
+    class Delayed(LazySpider):
+        async def start(self):
+            async for request in super().start():
+                request.meta["delay"] = 60
+                yield request
+
+    settings = {**SETTINGS, "ROBOTSTXT_OBEY": False}
+    if job:
+        settings["JOBDIR"] = str(tmp_path)
+    result = await crawl(Delayed, settings, urls=pages(web, 3 * PAUSED))
+    assert len(result.items) == 3 * PAUSED
+    began = result.spider.taken[0]
+    assert sum(at < began + 4 for at in result.spider.taken) <= PAUSED + 2 * PLACES
+    assert result.spider.taken[-1] < began + 20
+    assert min(hit.at for hit in web.hits) >= began + 60
+    assert result.seconds < 60 + 20 + 10
+
+
 @ensureDeferred
 async def test_sites_that_hang_keep_no_other_from_being_read(webs):
     """Those that wait behind them are passed by, up to the requests of a site that

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 ProtocolError = type("ProtocolError", (Exception,), {"__module__": "h2.exceptions"})
 
 

@@ -8,6 +8,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.http.request import NO_CALLBACK
 from webs import Answer
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 RULES = b"User-agent: *\nDisallow: /page/1\n"
 ROBOTS = "scrapy_mandelbot.RobotsTxtMiddleware"
 PAUSES = "scrapy_mandelbot.PauseMiddleware"

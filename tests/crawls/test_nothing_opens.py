@@ -19,6 +19,8 @@ from crawling import crawl, ensureDeferred
 from webs import html
 from wildwebs import WildWeb
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 RULES = (
     b"# ours\r\nUser-agent: a\nDisallow:\n\nUser-agent: *\nDisallow: /shut\nAllow:"
     b" /shut/but\n"

@@ -13,6 +13,8 @@ from webs import Answer, html, site
 
 from scrapy_mandelbot.throttle.peers import Peers
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 KNOWN_WITHIN = 0.6  # seconds after a refusal in which this process has its turns
 
 

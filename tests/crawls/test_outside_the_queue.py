@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.http.request import NO_CALLBACK
@@ -12,6 +13,8 @@ from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
 from scrapy_mandelbot import SitePausedError
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 def files_site(webs, files: int):

@@ -4,11 +4,14 @@ read once.
 
 from __future__ import annotations
 
+import pytest
 from crawling import ensureDeferred
 from families import cite, crawl, pages, site
 from scrapy.exceptions import IgnoreRequest
 from shops import index, urlset
 from webs import Answer, Closed, html
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 def two_sites(webs, count: int):

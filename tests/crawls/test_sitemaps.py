@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 from itertools import pairwise
 
+import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.spiders import SitemapSpider
 from shops import FOLLOW, index, shop, urls, urlset
 from webs import Answer, Closed, html
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 @ensureDeferred

@@ -10,6 +10,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from shops import FOLLOW, index, shop, urls, urlset
 from webs import Answer
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 
 @ensureDeferred
 async def test_pages_of_another_site_need_its_word(webs):

@@ -7,6 +7,8 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from shops import FOLLOW, index, shop, urls, urlset
 from webs import Answer, html
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 NAMED = {"MANDELBOT_SITEMAPS": ["/sitemap.xml"]}
 TOLD = "cites no sitemap: only links lead to its pages"
 

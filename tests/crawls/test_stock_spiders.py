@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
 import scrapy
 from crawling import crawl, ensureDeferred
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 from webs import Answer, Closed
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 def site(webs):

@@ -31,8 +31,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, Closed, Web, site
 
 from scrapy_mandelbot.report.account import account_of
-from scrapy_mandelbot.report.endings import HOW_RUNS_END
-from scrapy_mandelbot.report.judgement import RULES
+from scrapy_mandelbot.report.judgement import HOW_RUNS_END, RULES
 
 PAGE = "went_wrong"
 VARIES = "…"

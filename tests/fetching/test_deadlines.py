@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from clocks import TurnedClock
 from crawling import ensureDeferred
+from queueing import fill, open_scheduler, refuse
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 from twisted.internet.error import TimeoutError as TimedOut
@@ -21,6 +22,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.fetching.slow_files import SlowFiles
+from scrapy_mandelbot.politeness.probe import PROBE_IS_LATE
 from scrapy_mandelbot.settings.config import Config
 
 SITE = "https://example.com"
@@ -100,6 +102,43 @@ async def test_a_deadline_that_fires_late_gives_the_time_back(
     assert (len(downloads.ends) == 0) == is_asked_again
     assert (found.error is error) != is_asked_again
     assert downloads.places == 0
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@ensureDeferred
+async def test_a_probe_gets_the_time_back(make_crawler, clock, event):
+    """The site gets no second probe while its answer to the first may be unread."""
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    refuse(crawler, SITE, retry_after=5)
+    fill(scheduler, SITE + "/1", SITE + "/2")
+    clock.turn(5)
+    crawler.engine.downloader.send(scheduler.next_request())
+    assert scheduler.next_request() is None
+    clock.shift(EVENTS[event])
+    assert scheduler.next_request() is None, "another site's answer is read first"
+    back = min(EVENTS[event] - PROBE_IS_LATE, PROBE_IS_LATE)
+    clock.turn(back - 0.1)
+    assert scheduler.next_request() is None
+    clock.turn(5.0)
+    assert scheduler.next_request() is not None, "it gets them back once"
+
+
+@ensureDeferred
+async def test_a_probe_that_takes_long_in_a_loop_that_runs_is_not_waited_for(
+    make_crawler, clock
+):
+    crawler = make_crawler()
+    scheduler = open_scheduler(crawler)
+    refuse(crawler, SITE, retry_after=5)
+    fill(scheduler, SITE + "/1", SITE + "/2")
+    clock.turn(5)
+    crawler.engine.downloader.send(scheduler.next_request())
+    assert scheduler.next_request() is None
+    clock.turn(PROBE_IS_LATE - 0.1)
+    assert scheduler.next_request() is None
+    clock.turn(0.1)
+    assert scheduler.next_request() is not None
 
 
 @pytest.mark.parametrize("seconds", [-86_400.0, 3_600.0])

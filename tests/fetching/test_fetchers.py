@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_mandelbot.fetching.fetchers import MOST_CREDENTIALS, Fetchers
+from scrapy_mandelbot.fetching.credentials import MOST_CREDENTIALS, Fetchers
 
 
 @pytest.fixture

@@ -73,7 +73,8 @@ def cost_of(read: Callable[[bytes], object], given: bytes) -> Cost:
 
 def _memory_of(read: Callable[[bytes], object], given: bytes) -> int:
     forget()
-    gc.collect()
+    # what is garbage stays, each time: not where a collection happens to come
+    gc.disable()
     tracemalloc.start()
     try:
         steps = read(given)
@@ -83,3 +84,4 @@ def _memory_of(read: Callable[[bytes], object], given: bytes) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+        gc.enable()

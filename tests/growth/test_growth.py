@@ -66,7 +66,7 @@ NO_ROWS_YET = {"sitemaps", "tags"} - MODULES.keys()
 
 
 # of a row's shapes one in so many is judged each time, of the next row other ones
-EVERY = 12
+EVERY = 20
 
 
 def _some(row, first):

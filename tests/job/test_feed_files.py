@@ -65,14 +65,23 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 class Run:
-    """A run of the job, as far as its feed goes."""
+    """A run of the job, as far as its feeds go; that of a worker has no folder."""
 
     def __init__(
-        self, make_crawler, folder, kind, kept=None, *, has_died=False, **settings
+        self,
+        make_crawler,
+        folder,
+        kind,
+        kept=None,
+        *,
+        has_died=False,
+        is_workers=False,
+        others=(),
+        **settings,
     ) -> None:
         self._folder = folder
         self.crawler = make_crawler(
-            FEEDS={str(folder / kind.name): kind.options},
+            FEEDS={str(folder / one.name): one.options for one in (kind, *others)},
             JOBDIR=str(folder / "job"),
             **settings,
         )
@@ -87,7 +96,7 @@ class Run:
         self.exporter.open_spider(self.crawler.spider)
         self.feeds = Feeds(
             self.crawler,
-            folder / "job",
+            None if is_workers else folder / "job",
             files,
             is_synced=True,
             goes_on=kept is not None,
@@ -279,6 +288,51 @@ async def test_a_full_disk_costs_a_feed_no_item(begin, tmp_path, disk, kind):
     await run.scrape(5)
     await run.close(has_finished=True)
     assert items(kind, tmp_path) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["lines", "csv", "json", "xml", "overwritten"])
+@ensureDeferred
+async def test_a_full_disk_costs_a_feed_of_a_worker_no_item(
+    begin, tmp_path, disk, kind
+):
+    """No exchange settles a page while its item is not in the file."""
+    kind = KINDS[kind]
+    run = begin(kind, is_workers=True)
+    await run.scrape(1)
+    run.commit()
+    disk.room = 5
+    await run.scrape(2, 3)
+    with pytest.raises(OSError, match="No space"):
+        run.commit()
+    disk.room = 10**9
+    await run.scrape(4)
+    run.commit()
+    await run.close()
+    assert items(kind, tmp_path) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("is_workers", [False, True])
+@ensureDeferred
+async def test_all_feeds_of_a_crawl_together_hold_so_much(
+    begin, disk, monkeypatch, is_workers
+):
+    """Ten full disks take no more memory than one."""
+    monkeypatch.setattr(held_file, "MOST_HELD", 1_000)
+    others = [Kind(f"{n}.jsonl", {"format": "jsonlines"}, of_lines) for n in range(9)]
+    run = begin(KINDS["lines"], is_workers=is_workers, others=others)
+    await run.scrape(1)
+    disk.room = 0
+    await run.scrape(*range(2, 50))
+    held = [slot.exporter.held for slot in run.exporter.slots]
+    of_all = held[0].of_all
+    assert 900 < of_all.total <= 1_000
+    disk.room = 10**9
+    with pytest.raises(FeedLostError, match="No space"):
+        run.commit()
+    for one in held:
+        one.flush()
+    assert of_all.total == 0
+    await run.die()
 
 
 @ensureDeferred

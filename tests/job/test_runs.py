@@ -617,6 +617,36 @@ def test_a_delay_survives_kills(run, clock):
     assert first.all() == ["later"]
 
 
+def test_delayed_requests_wait_in_the_file(run, clock):
+    """However many there are: in memory is none of them. The first that is due goes
+    first, whenever it came.
+    """
+    first = run()
+    for number in range(50):
+        first.start(f"{number}", meta={"delay": 100 + number % 7}, priority=number)
+        assert first.all() == []
+        assert not first.job.storage.unacked
+    first.start("soon", meta={"delay": 10})
+    clock.turn(10)
+    assert first.all() == ["soon"]
+    assert len(first.scheduler) == 50
+    clock.turn(90)
+    due = first.next()
+    assert due.priority % 7 == 0
+
+
+def test_a_clock_that_is_set_back_makes_no_delay_longer(run, clock):
+    first = run()
+    first.start("later", meta={"delay": 60})
+    first.job.saves.now()
+    first.die()
+    clock.shift(-3_600)
+    second = run()
+    assert second.all() == []
+    clock.turn(60)
+    assert second.all() == ["later"]
+
+
 def test_a_delay_survives_an_orderly_end(run, clock):
     first = run()
     first.start("later", meta={"delay": 100})

@@ -69,7 +69,7 @@ NO_LIMITS = {
     "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_LABEL": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_NAME": "what a host can be",
-    "report.quantile_sketch._MOST": "of a value that a quantile is estimated from",
+    "report.samples._MOST_VALUE": "of a value that a quantile is estimated from",
     "mandelbot.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "mandelbot.tags.directives._LONGEST_DATE": "what a date can be",
     "mandelbot.tags.head.patterns_for": "agents are the project's",

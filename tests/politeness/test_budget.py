@@ -6,13 +6,8 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.politeness.budget import (
-    EXEMPT,
-    Budget,
-    BudgetLimits,
-    Spent,
-)
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Flight, Wait
+from scrapy_mandelbot.politeness.budget import Budget, BudgetLimits, Spent
+from scrapy_mandelbot.politeness.flight import EXEMPT, GO, NEVER, Flight, Wait
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_with_budget import SiteWithBudget
 

@@ -152,7 +152,7 @@ def test_a_site_in_trouble_costs_few_kilobytes():
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        ladders = [LimitEstimator() for _ in range(20)]
+        ladders = [LimitEstimator() for _ in range(5)]
         for ladder, run in product(ladders, range(12)):
             good, refused = (
                 [run * 100 + i * 0.1 for i in range(40)],

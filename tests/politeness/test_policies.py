@@ -296,6 +296,7 @@ def test_a_section_that_challenges_robots_gets_twenty_requests_at_most(monkeypat
         assert other.refused == 500
 
 
+@pytest.mark.slow
 def test_hosts_that_hang_leave_half_of_the_places_to_those_that_answer(monkeypatch):
     """Half of the pages come in 57 % of the time, and the crawl ends as it would."""
     name = "300 of 400 hosts hang"

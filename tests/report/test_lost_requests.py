@@ -36,7 +36,7 @@ def test_the_log_stays_bounded_whatever_is_lost(caplog):
     assert len(caplog.messages) == MOST_OF_A_SITE + 1 + MOST_SITES - 1
 
 
-def test_a_hundred_thousand_lost_requests_take_no_memory(tmp_path):
+def test_ten_thousand_lost_requests_take_no_memory(tmp_path):
     """Each is a line of the file at once, and nothing of it stays."""
     stats = SimpleNamespace(inc_value=lambda *_: None)
     emitter = Events(SimpleNamespace(spider=None, stats=stats))
@@ -53,11 +53,11 @@ def test_a_hundred_thousand_lost_requests_take_no_memory(tmp_path):
 
     lose(0, 100)
     tracemalloc.start()
-    lose(100, 100_000)
+    lose(100, 10_000)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     file.close()
     assert grown < 20_000
     lines = (tmp_path / "shop.lost.jsonl").read_text().splitlines()
-    assert len(lines) == 100_100
-    assert lines[-1].startswith(f'{{"url": "{site}/100099"')
+    assert len(lines) == 10_100
+    assert lines[-1].startswith(f'{{"url": "{site}/10099"')

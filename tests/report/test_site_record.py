@@ -10,12 +10,12 @@ from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
-from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
     LoadRecord,
     PauseRecord,
+    QuantileSketch,
     RobotsRecord,
     SitemapsRecord,
     TagsRecord,

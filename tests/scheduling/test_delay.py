@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-from crawling import ensureDeferred
-from queueing import drain, fill, open_scheduler, refuse
+import gc
 
-from scrapy_mandelbot.scheduling.site_queue import DUE
+import pytest
+from crawling import SCRAPYS_FORM, ensureDeferred
+from queueing import drain, fill, open_scheduler, refuse
+from scrapy import Request
+
+from scrapy_mandelbot.scheduling.round_robin import DUE
+from scrapy_mandelbot.throttle import load
 
 URL = "https://a.example/"
 
@@ -107,11 +111,69 @@ async def test_past_pauses_a_delay_counts_too(queue, clock):
 
 
 @ensureDeferred
-async def test_a_clock_that_was_set_back_makes_no_delay_longer(queue, clock):
-    """Or that of another machine, which was ahead when it scheduled the request."""
+async def test_a_clock_that_was_ahead_makes_no_delay_longer(queue, clock):
+    """Such as that of another machine, which scheduled the request."""
     scheduler, _ = queue
-    fill(scheduler, URL, meta={"delay": 60})
-    clock.shift(-3_600)
+    fill(scheduler, URL, meta={DUE: [clock.now() + 3_600, 60, 0]})
     assert drain(scheduler) == []
     clock.turn(60)
     assert drain(scheduler) == [URL]
+
+
+def alive() -> int:
+    """Return how many requests are in memory."""
+    gc.collect()
+    return sum(type(one) is Request for one in gc.get_objects())
+
+
+@ensureDeferred
+async def test_with_scrapys_own_job_they_wait_on_disk(make_crawler, clock, tmp_path):
+    """As those of paused sites do: none of them is in memory. They are sorted by the
+    sixteenth of their delays, as each priority has a file that is open.
+    """
+    crawler = make_crawler(JOBDIR=str(tmp_path), **SCRAPYS_FORM)
+    scheduler = open_scheduler(crawler)
+    before = alive()
+    for number in range(200):
+        url = f"https://{number}.example/"
+        fill(scheduler, url, url + "now", meta={"delay": 600 + number})
+        assert drain(scheduler) == []
+    assert alive() - before < 5
+    assert len(scheduler) == 400
+    clock.turn(599)
+    assert drain(scheduler) == []
+    clock.turn(102)
+    assert len(drain(scheduler)) >= 100
+    scheduler.close("finished")
+
+
+@ensureDeferred
+async def test_in_memory_an_earlier_one_passes_all_that_came_before(queue, clock):
+    scheduler, _ = queue
+    for number in range(100):
+        fill(scheduler, f"{URL}{number}", meta={"delay": 600}, priority=number)
+    assert drain(scheduler) == []
+    fill(scheduler, URL + "soon", meta={"delay": 5}, priority=-7)
+    clock.turn(5)
+    request = scheduler.next_request()
+    assert (request.url, request.priority) == (URL + "soon", -7)
+    assert drain(scheduler) == []
+
+
+@ensureDeferred
+async def test_a_delayed_request_counts_as_one_of_a_paused_site(
+    make_crawler, monkeypatch
+):
+    """A list of any length is not read while they wait."""
+    monkeypatch.setattr(load, "PAUSED", 10)
+    crawler = make_crawler(CONCURRENT_REQUESTS=16)
+    downloader = crawler.engine.downloader
+    downloader.total_concurrency = 16
+    downloader.needs_backout = lambda: False
+    scheduler = open_scheduler(crawler)
+    read = 0
+    while not downloader.needs_backout() and read < 1_000:
+        fill(scheduler, f"{URL}{read}", meta={"delay": 600})
+        assert scheduler.next_request() is None
+        read += 1
+    assert read == 10 + 16

@@ -219,6 +219,33 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(
     assert {tuple(request.meta) for request in there} == {("download_slot",)}
 
 
+def test_delayed_requests_are_passed_by_as_those_of_paused_sites_are(worker, clock):
+    """A few are held, and the others go back; each is sent when its delay is over."""
+    one = worker(ByPriority)
+    number = schedulers.MOST_PARKED + 100
+    for page in range(number):
+        url = f"https://a.example/{page}"
+        one.shared.requests.append(Request(url, meta={"delay": 60}, priority=1))
+    one.shared.fill(HEALTHY, 50)
+    for _ in range(40):
+        one.take_all_turns()
+        for request in list(one.crawler.engine.downloader.active):
+            one.end(request)
+        clock.turn(0.5)
+    assert {request.url for request in one.sent} == {
+        f"{HEALTHY}/{page}" for page in range(50)
+    }
+    assert len(one.scheduler.parked) == schedulers.PARKED
+    clock.turn(60)
+    for _ in range(number):
+        one.take_all_turns()
+        for request in list(one.crawler.engine.downloader.active):
+            one.end(request)
+        clock.turn(0.5)
+    assert len(one.sent) == 50 + number
+    assert {request.priority for request in one.sent[50:]} == {1}
+
+
 def test_requests_that_another_process_has_given_back_are_passed_by(worker, clock):
     """It has its own count of how often each went; the others are sent."""
     one = worker()

@@ -12,8 +12,12 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import Wait
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.scheduling.queue_counts import QueueCounts
-from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.round_robin import (
+    QueueCounts,
+    QueueParts,
+    RoundRobin,
+    SubQueue,
+)
 from scrapy_mandelbot.throttle import load
 
 PLACES = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy import Spider
 
-from scrapy_mandelbot.spidermiddlewares.misspellings import (
+from scrapy_mandelbot.spidermiddlewares.hooks import (
     META_KEYS,
     meant_key,
     mistakes_in_hooks,

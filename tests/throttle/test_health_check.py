@@ -50,7 +50,13 @@ def sent(crawler, site, monkeypatch):
             requests.append(request)
 
         crawler.engine.download_async = download_async
-        check = HealthCheck(crawler, lambda *_, **__: None, lambda _: None)
+        check = HealthCheck(
+            crawler,
+            lambda *_, **__: None,
+            sites=set(),
+            forbids=lambda _: False,
+            done=lambda _: None,
+        )
         assert check.request(site) is bool(requests)
         return requests
 

@@ -144,12 +144,13 @@ def test_files_are_corrected_in_every_dialect(files, dialect):
         assert proof.holds, f"{name}: {proof}"
 
 
-def test_rules_that_never_decide_can_go(files):
+@one_in(4)
+def test_rules_that_never_decide_can_go(files, one_in):
     """Without the rules that findings call unreachable, decisions on real files are
     unchanged.
     """
     gone = 0
-    for name, body in files.items():
+    for name, body in list(files.items())[::one_in]:
         useless = {
             one.line
             for one in lint(body)
@@ -163,7 +164,7 @@ def test_rules_that_never_decide_can_go(files):
             b"" if number in useless else line for number, line in lines
         )
         assert prove(body, without, max_decisions=50_000).holds, name
-    assert gone > 300
+    assert gone > 300 / one_in
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -182,7 +183,7 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
 
 
-@one_in(5)
+@one_in(10)
 def test_what_dialects_decide_differently_has_a_finding(files, one_in):
     """No two dialects differ on a URL of which no finding says so."""
     some = list(files.items())[::one_in]

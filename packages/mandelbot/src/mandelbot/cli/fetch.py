@@ -32,6 +32,7 @@ from mandelbot.answers.content_codings import (
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
+    is_plain,
     unpack,
 )
 from mandelbot.answers.failures import error_text, failure_of, names_no_host
@@ -83,6 +84,11 @@ class Fetched:
             failure = Failure.NOWHERE if is_url else Failure.BAD_REDIRECT
             return Answer(failure=failure, detail=f"{self.redirects} hops")
         return Answer(self.status, self.failure, self.detail)
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the body is encoded if the header says so."""
+        return not (self.content_encoding and is_plain(self.body))
 
     @property
     def trouble(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mandelbot._version import __version__
-from mandelbot.answers.inside import leads_inside
 from mandelbot.answers.outcome import PAUSE_STATUSES
 from mandelbot.cli.output import UnavailableError
 from mandelbot.cli.output.rules_in_force import EVERYBODY
@@ -78,6 +77,8 @@ class Invocation:
 
     def may_redirect(self, site: str, url: str) -> bool:
         """Return whether a site may refer to a URL: not into this machine's network."""
+        from mandelbot.answers.inside import leads_inside  # noqa: PLC0415 -- files need none
+
         return bool(self.setting("private_hosts")) or not leads_inside(site, url)
 
     def fetch(

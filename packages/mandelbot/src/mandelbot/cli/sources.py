@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from mandelbot.answers.content_codings import is_plain
 from mandelbot.answers.meaning import GOES_BACK
 from mandelbot.answers.outcome import Failure
 from mandelbot.cli.output import UnavailableError, is_url
 from mandelbot.cli.output.check_report import STANDARD_INPUT
 from mandelbot.cli.output.rules_in_force import SUCCESS, Rules
-from mandelbot.files import replace_file
 from mandelbot.findings import Delivery
 from mandelbot.formatting import shown
 from mandelbot.origins import robots_url, site_of, without_user
@@ -80,7 +78,7 @@ def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
         # Of an error page these say nothing about the file.
         content_type=fetched.headers.get("content-type", "") if is_success else None,
         content_encoding=fetched.content_encoding if is_success else None,
-        encoded=not (fetched.content_encoding and is_plain(fetched.body)),
+        encoded=fetched.is_encoded,
     )
 
 
@@ -98,6 +96,8 @@ def write_file(place: str | Path, text: str) -> None:
 
     Raises UnavailableError if that is impossible.
     """
+    from mandelbot.files import replace_file  # noqa: PLC0415 -- few verbs write
+
     with errors_at(place):
         replace_file(place, [text.encode()])
 
