@@ -239,6 +239,16 @@ class Failing(Server):
         return None
 
 
+class AsFailures(Server):
+    """Fails where another server refuses: a 5xx that names no time."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def answer(self, now: float, url: str) -> float | None:
+        return None if self._server.answer(now, url) is None else FAILURE
+
+
 class Down(Server):
     """Down from time to time."""
 
@@ -691,6 +701,15 @@ FAILING: dict[str, Scenario] = {
         flat(400),
     ),
 }
+SCENARIOS["5/5, as failures"] = Scenario(
+    lambda _: AsFailures(Bucket(5, 5)), flat(100), latency=0.02, allowed=5
+)
+SCENARIOS["5 of 100 crash, 0.3 s"] = Scenario(
+    lambda one: Failing(
+        one, lambda url: url[2:] in {"17", "31", "58", "63", "88"}, poison=0.3
+    ),
+    flat(100),
+)
 SCENARIOS |= FAILING
 SCENARIOS |= {
     f"{name}, one at a time": replace(one, in_flight=1) for name, one in FAILING.items()

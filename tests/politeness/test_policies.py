@@ -258,6 +258,15 @@ def test_final_attempts_are_worth_a_tenth_of_such_a_section(monkeypatch):
         assert one.got >= other.got + 19
 
 
+def test_a_limit_that_fails_what_it_refuses_is_found():
+    """So failures say something of a rate, too, though outages may look like one."""
+    for one in crawled("5/5, as failures", FEW):
+        assert one.got == 100
+    for one in crawled("5 of 100 crash, 0.3 s", FEW):
+        assert one.got >= one.gettable - 3
+        assert one.last_good <= 20
+
+
 def test_good_pages_that_a_limit_refused_are_found_among_many_dead():
     """The probe is the page refused least often; any other takes ten times as long."""
     some = crawled("60 dead, flat, 40/5", FEW)
