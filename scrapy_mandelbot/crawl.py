@@ -201,11 +201,9 @@ class Crawl:
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
         rules = self.fetchers.of(request).known(self.sites.of_request(request).name)
-        if (
-            rules is None
-            or rules.parser is None
-            or self.fetcher.preparing(rules, request)
-        ):
+        if rules is None or rules.parser is None:
+            return False
+        if rules.is_large and self.fetcher.preparing(rules, request):
             return False
         # tokens too, which Scrapy's own parsers do not take
         agent: Any = self.agents.of(request)

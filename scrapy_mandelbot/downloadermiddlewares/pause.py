@@ -263,24 +263,22 @@ class PauseMiddleware:
             self._is_proxy_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
+        is_special = not self._special.isdisjoint(meta)
         is_cached = "cached" in response.flags
         is_news = flight.meaning is None and not is_cached
-        if is_news and not meta.get("dont_pause"):
+        if is_news and not (is_special and meta.get("dont_pause")):
             is_plain = response.status in self._successes
             if not is_plain or not _OF_QUOTAS.isdisjoint(response.headers):
                 self._hear(flight, response)
             else:
                 throttle.answered(flight, is_page=request.method == "GET")
-        if not self._special.isdisjoint(meta):
+        if is_special:
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
-        flight.meaning = None
-        if (
-            meaning is not None
-            and meaning.kind is Kind.NOT_NOW
-            and ASKS_AGAIN not in meta
-        ):
-            return await self._send_again(flight, response)
+        if meaning is not None:
+            flight.meaning = None
+            if meaning.kind is Kind.NOT_NOW and ASKS_AGAIN not in meta:
+                return await self._send_again(flight, response)
         # Here alone an answer that is handed on is counted.
         if request.callback is not NO_CALLBACK or not is_of_the_package(request):
             status = response.status

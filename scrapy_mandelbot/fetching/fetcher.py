@@ -204,14 +204,21 @@ class RobotsFetcher:
 
             self._http_cache = HttpCache(crawler)
 
+    def at_hand(self, site: str) -> SiteRules | None:
+        """Return valid rules from memory; None: the store may have them."""
+        rules = self._parsed.get(site)
+        if rules is not None and self._now() < rules.until:
+            return rules
+        return None
+
     def known(self, site: str) -> SiteRules | None:
         """Return rules from memory or the store, or None if they must be fetched."""
         return self._known(site)[0]
 
     def _known(self, site: str) -> tuple[SiteRules | None, CachedRobots | None]:
         """Return the rules, or else the stored copy, however old."""
-        rules = self._parsed.get(site)
-        if rules is not None and self._now() < rules.until:
+        rules = self.at_hand(site)
+        if rules is not None:
             return rules, None
         copy = self._store.get_copy(site)
         until = None if copy is None else self._serves_until(site, copy)
@@ -241,15 +248,14 @@ class RobotsFetcher:
                 partial(self._fetch, site, request, copy, has_answered=has_answered),
                 _are_for_all,
             )
-        steps = self.preparing(rules, request)
-        if steps is not None:
-            await self._share.run(steps)
+        if rules.is_large:
+            steps = self.preparing(rules, request)
+            if steps is not None:
+                await self._share.run(steps)
         return rules
 
     def preparing(self, rules: SiteRules, request: Request) -> Iterator[object] | None:
-        """Return the steps before a decision on a request, if they take long."""
-        if not rules.is_large:
-            return None
+        """Return the steps before a decision by large rules; None: none are left."""
         agent = self._agents.of(request)
         return rules.robots.decider(agent).preparing(request.url)
 
@@ -396,7 +402,7 @@ class RobotsFetcher:
         deadline = self._requester.deadline(copy)
         with self.slow_files.watched(site, request, deadline):
             fetched, outcome = await self._requester.request(
-                site, request, copy, has_answered=has_answered
+                site, request, copy, deadline, has_answered=has_answered
             )
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.wait is None:
@@ -539,16 +545,17 @@ class RobotsFetcher:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         if self._is_private or not fetched.has_credentials:
             self._store.put_copy(site, copy)
-            self._put_into_http_cache(fetched)
+            if self._http_cache is not None:
+                self._put_into_http_cache(self._http_cache, fetched)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
 
-    def _put_into_http_cache(self, fetched: FetchedFile) -> None:
+    def _put_into_http_cache(self, cache: HttpCache, fetched: FetchedFile) -> None:
         """Keep a file as stock Scrapy does: a crawl offline finds nothing else."""
         response = fetched.response
-        if self._http_cache is None or response is None:
+        if response is None:
             return
         if response.status == HTTPStatus.OK and not fetched.cut:
-            self._http_cache.put(fetched.url, response)
+            cache.put(fetched.url, response)
 
 
 def _are_for_all(rules: SiteRules) -> bool:

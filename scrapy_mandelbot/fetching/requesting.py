@@ -205,8 +205,9 @@ class SiteFiles:
             if response.status in REDIRECTS:
                 location = response.headers.get("Location")
             if not location:
-                fetched = self._fetched(url, response, download)
-                return fetched._replace(has_credentials=has_credentials)
+                return self._fetched(
+                    url, response, download, has_credentials=has_credentials
+                )
             from mandelbot.sitemaps import http_url  # noqa: PLC0415 -- few
 
             text = header_text(location).strip()
@@ -271,7 +272,9 @@ class SiteFiles:
         finally:
             self.limits.drop_place(wanted)
 
-    def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
+    def _fetched(
+        self, url: str, response: Response, download: Download, *, has_credentials: bool
+    ) -> FetchedFile:
         now = self._now()
         (body, cut, is_whole) = download.body_of(response)
         meaning = NOTHING
@@ -283,7 +286,15 @@ class SiteFiles:
         answer = Answer(response.status, meaning=meaning)
         if not is_whole:
             answer = answer.truncated(response.body[: self._most_bytes])
-        return FetchedFile(answer, url, response, body, cut, now - download.began)
+        return FetchedFile(
+            answer,
+            url,
+            response,
+            body,
+            cut,
+            seconds=now - download.began,
+            has_credentials=has_credentials,
+        )
 
 
 def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile:
@@ -353,12 +364,15 @@ class RobotsRequester:
         site: str,
         request: Request,
         copy: CachedRobots | None,
+        seconds: float,
         *,
         has_answered: bool,
     ) -> tuple[FetchedFile, Outcome]:
-        """Return the response of a site, and what it means given the site's history."""
+        """Return the response of a site, and what it means given the site's history.
+
+        `seconds`: its deadline.
+        """
         policy = self._policy
-        seconds = self.deadline(copy)
         fetched = await self.files.get(
             site, robots_url(site), request, copy, seconds=seconds
         )

@@ -5,12 +5,15 @@ package. Its pages wait: the one that asked in the downloader, the others in the
 After some seconds of silence the site counts as slow. Then the request for its file no
 longer holds one of the places that CONCURRENT_REQUESTS gives; as many of these requests
 as that at most. The request itself goes on, and no second one is sent beside it.
+
+All are given the same time, so they become slow in the order in which they began: one
+timer serves all, where one for each would be set and cancelled for each new site.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import engine, events
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
 
 
@@ -31,53 +34,63 @@ class SlowFiles:
         self, crawler: Crawler, clock: Clock, emitter: Events, silence: float
     ) -> None:
         self._crawler = crawler
-        self._clock = clock
         self._events = emitter
-        self._silence = silence
+        self.clock = clock
+        self.silence = silence
+        """Seconds after which a request is slow."""
+        self.watches: dict[_Watch, None] = {}
+        """Of requests on their way that are not slow, the oldest first."""
+        self.is_timed = False
+        """Whether a timer is set, which looks at them."""
         self._most = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._places = 0  # that slow requests hold now
         self.note: Callable[[Request], None] = lambda _: None
         """Notes that the site of a request is slow; the request waits for its file."""
 
-    @contextmanager
-    def watched(self, site: str, request: Request, deadline: float) -> Iterator[None]:
+    def watched(
+        self, site: str, request: Request, deadline: float
+    ) -> AbstractContextManager[object]:
         """Watch inside the block, in which a request waits for its site's robots.txt.
 
         `deadline`: the seconds that the robots.txt may take.
         """
-        if deadline <= self._silence:
-            yield
-            return
-        watch = _Watch(self, site, request, deadline)
-        watch.wait(self._silence)
-        try:
-            yield
-        finally:
-            watch.end()
+        if deadline <= self.silence:
+            return nullcontext()
+        return _Watch(self, site, request, deadline)
 
-    def found_slow(self, site: str, request: Request, deadline: float) -> int:
+    def look_after(self, seconds: float) -> None:
+        """Look after so many seconds which are slow."""
+        self.is_timed = True
+        self.clock.call_later(seconds, self._look, self.clock.now() + seconds)
+
+    def _look(self, due: float) -> None:
+        self.is_timed = False
+        now = self.clock.now()
+        if now - due > LATE:  # answers may have come meanwhile, and could not be read
+            self.look_after(now - due)
+            return
+        for watch in list(self.watches):
+            if watch.due > now:
+                self.look_after(watch.due - now)
+                return
+            del self.watches[watch]
+            watch.places = self._found_slow(watch)
+
+    def _found_slow(self, watch: _Watch) -> int:
         """Report a slow site; return how many places its request got."""
         self._events.emit(
-            events.ROBOTS_AWAITED, site=site, seconds=self._silence, most=deadline
+            events.ROBOTS_AWAITED,
+            site=watch.site,
+            seconds=self.silence,
+            most=watch.deadline,
         )
         if self._places >= self._most:
             return 0
-        added = engine.add_place(self._crawler, request)
+        added = engine.add_place(self._crawler, watch.request)
         self._places += added
         if added:
-            self.note(request)
+            self.note(watch.request)
         return added
-
-    def call_later(self, seconds: float, call: Callable[[float], object]) -> Call:
-        """Call a function with the time for which it was scheduled."""
-        return self._clock.call_later(seconds, call, self._clock.now() + seconds)
-
-    def late(self, due: float) -> float:
-        """Return by how many seconds the loop is late, if its work held it up."""
-        late = self._clock.now() - due
-        if late > LATE:
-            return late
-        return 0.0
 
     def drop_places(self, count: int) -> None:
         """Take back the places of a request that has ended."""
@@ -86,34 +99,28 @@ class SlowFiles:
 
 
 class _Watch:
-    """One request for a robots.txt, on its way."""
+    """One request for a robots.txt, on its way inside the block."""
 
     def __init__(
         self, files: SlowFiles, site: str, request: Request, deadline: float
     ) -> None:
         self._files = files
-        self._site = site
-        self._request = request
-        self._deadline = deadline
-        self._places = 0
-        self._timer: Call | None = None
+        self.site = site
+        self.request = request
+        self.deadline = deadline
+        self.places = 0
+        """How many places it got, as it is slow."""
+        self.due = 0.0
+        """When it is slow."""
 
-    def wait(self, seconds: float) -> None:
-        """Look at it again after so many seconds."""
-        self._timer = self._files.call_later(seconds, self._ring)
+    def __enter__(self) -> None:
+        files = self._files
+        self.due = files.clock.now() + files.silence
+        files.watches[self] = None
+        if not files.is_timed:
+            files.look_after(files.silence)
 
-    def end(self) -> None:
-        """The request has ended."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._places:
-            self._files.drop_places(self._places)
-
-    def _ring(self, due: float) -> None:
-        self._timer = None
-        late = self._files.late(due)
-        if late:  # the answer may have come meanwhile, and could not be read
-            self.wait(late)
-            return
-        self._places = self._files.found_slow(self._site, self._request, self._deadline)
+    def __exit__(self, *_: object) -> None:
+        self._files.watches.pop(self, None)
+        if self.places:
+            self._files.drop_places(self.places)

@@ -70,7 +70,9 @@ class Flight(Generic[_SiteT]):
     fingerprint: bytes | None = None
     """The fingerprint of its request, once it was needed."""
     had_turn = False
-    """Whether it was handed out, or had its turn at the rate of a recovery."""
+    """Whether it had its turn at the rate of a recovery, where it is not from the
+    queue.
+    """
     sent_at = 0.0
     """When it was handed out, or left for its site, in seconds."""
     is_from_queue = False
@@ -102,7 +104,6 @@ class Flight(Generic[_SiteT]):
     """The requests of its site in flight when it was handed out, itself included, or
     when it was refused, if those were more; 0: they were not counted.
     """
-    dont_filter = False
     meta: Mapping[str, object] | None = None
     """Of the meta keys that the way out changes, those that it had in the queue."""
 

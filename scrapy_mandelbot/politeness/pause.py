@@ -484,7 +484,10 @@ class Pause:
         self._own_until = self.policy.until(
             refusal, self.backoff.step, own=seconds, least=least
         )
-        self._probe_sooner(refusal)
+        if refusal.retry_after is None:
+            self._probe_sooner(refusal)
+        else:  # the site has said when
+            self.until = self._own_until
 
     def _probe_sooner(self, refusal: Refusal) -> None:
         """End the pause by its backoff, or sooner where it may be over.

@@ -150,7 +150,9 @@ class Site:
         """Its pages that failed; shared by all sites until :meth:`_own_failures`."""
         self.ceiling = ConnectionCeiling.NONE
         """How many connections it accepts; shared by all sites that lose none."""
-        self.concurrency = ConcurrencyLimit.BEGINNING
+        self.concurrency = (
+            ConcurrencyLimit.BEGINNING if policy.recovers else ConcurrencyLimit.STATED
+        )
         """How many requests it gets at once; shared by all sites that refuse none."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
@@ -307,7 +309,8 @@ class Site:
         if pause.is_open or pause.probe is flight:
             return False
         # Who comes from the queue was handed out at the rate of the recovery.
-        return not (pause.is_passable and flight.had_turn)
+        had_turn = flight.is_from_queue or flight.had_turn
+        return not (pause.is_passable and had_turn)
 
     # Requests come and go.
 
@@ -317,7 +320,6 @@ class Site:
         flight.tick = self.ticks
         flight.sent_at = now
         flight.is_from_queue = True
-        flight.had_turn = True
         if as_scout:  # it takes its turn when the rules are known
             self.scout = flight
             flight.reserve(Purpose.RULES, self._scout_released)
@@ -327,7 +329,7 @@ class Site:
             self.pacer.let_pass(flight)
         if self.has_refused:
             self.faults.let_pass(flight, now)
-        if flight.keeps_pauses:
+        if flight.keeps_pauses and self.pause is not Pause.NONE:
             self.pause.let_pass(flight, now)
         self.recheck()
 

@@ -146,8 +146,6 @@ class Survey:
 
     def _has_enough(self, site: Site, under_way: int) -> bool:
         """Return whether a site has as many requests in flight as it bears."""
-        if not self._throttle.in_flight.limits_sites:
-            return False
         bound = site.concurrency.bound
         return bound <= under_way and not self._is_full(site)
 

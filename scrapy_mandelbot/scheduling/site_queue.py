@@ -113,7 +113,6 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._in_flight.limits_sites = self._crawl.config.recovers
         # A delay is the project's own way, or AutoThrottle's, to hold requests back.
         self._in_flight.counts_at_once = (
             self._crawl.config.recovers and not engine.has_delays(crawler)
@@ -206,9 +205,10 @@ class SiteQueue:
         if is_special:
             due = self._sort_by_due(request)
         if queue is None or is_special or not queue.site.is_plain:
-            queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if not queue.site.is_plain and queue.site.dead_until < inf:
-            self._throttle.pauses.meet_anew(queue.site)
+            site = self._throttle.sites.of(name) if queue is None else queue.site
+            queue = self._queue_for(request, site, slot)
+            if not queue.site.is_plain and queue.site.dead_until < inf:
+                self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (prior is not None and prior.not_before):
             not_before = 0.0 if prior is None else prior.not_before
             if not_before == inf:
@@ -431,11 +431,15 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
+        """Return whether the request finds out the rules of its site for all others.
+
+        Be it in the store: it looks there first.
+        """
         if not self._crawl.fetches_rules or request.meta.get("dont_obey_robotstxt"):
             return False
         if not site.name.startswith("http"):
             return False
-        return self._crawl.fetchers.of(request).known(site.name) is None
+        return self._crawl.fetchers.of(request).at_hand(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -451,7 +455,7 @@ class SiteQueue:
         return queue
 
     def _length(self, queue: SubQueue) -> int:
-        return self._storage.length(queue.name) + queue.delayed
+        return self._storage.lengths.get(queue.name, 0) + queue.delayed
 
     def _rest(self, queue: SubQueue) -> None:
         if queue.has_joined:
@@ -462,13 +466,14 @@ class SiteQueue:
 
     def _join(self, queue: SubQueue, due: float = 0.0) -> None:
         """Let a sub-queue take part, at once or when its first request is due."""
-        if due > self._crawl.now() and self._storage.sorts:
+        if due and self._storage.sorts and due > self._crawl.now():
             self.counts.paused.put(queue, self._storage.length(queue.name))
             if due < self._not_due.get(queue, inf):
                 self._not_due[queue] = due
                 self._throttle.timers.set(queue, due, self._is_due)
             return
-        self._end_wait(queue)
+        if queue in self._not_due:
+            self._end_wait(queue)
         self._round_robin.join(queue)
 
     def _is_due(self, queue: SubQueue) -> None:
@@ -569,7 +574,7 @@ class SiteQueue:
             if at > now:
                 return at
             return 0.0
-        if has_come and self._delayed and queue.name not in self._storage.lengths:
+        if has_come and queue.name not in self._storage.lengths and self._delayed:
             self.end_delays(queue.site)
         if queue.name in self._storage.lengths:
             return at
@@ -642,7 +647,6 @@ class SiteQueue:
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
-        limits_sites = in_flight.limits_sites
         standing = round_robin.standing
         fills_up = False
         queue: SubQueue | None
@@ -674,12 +678,9 @@ class SiteQueue:
                 if queue.apart is not None:
                     queue.apart.drop(queue)
             activity = queue.activity
-            enough = inf
-            if limits_sites:
-                enough = site.concurrency.bound
             if activity and (
                 activity >= in_flight.limits[slot]
-                or activity >= enough
+                or activity >= site.concurrency.bound
                 or activity >= site.ceiling.most
             ):
                 in_flight.drop_lost_in(slot)
@@ -711,7 +712,7 @@ class SiteQueue:
         in_flight = self._in_flight
         if in_flight.check_full(slot) or self._holds_at_ceiling(site, slot):
             return True
-        return in_flight.limits_sites and in_flight.check_limit(site, slot)
+        return in_flight.check_limit(site, slot)
 
     def _holds_at_ceiling(self, site: Site, slot: str) -> bool:
         """Hold requests back that a site would reset; return whether it would.

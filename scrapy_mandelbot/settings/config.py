@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot import OutcomePolicy
@@ -220,17 +221,17 @@ class Config:
             _check_names(settings)
         return config
 
-    @property
+    @cached_property
     def fresh_for(self) -> float:
         """Seconds for which a cached robots.txt is fresh: as set, or by the dialect."""
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
 
-    @property
+    @cached_property
     def follows_sitemaps(self) -> bool:
         """Whether sitemaps are read and their pages crawled."""
         return self.sitemaps not in {"off", "signal"}
 
-    @property
+    @cached_property
     def named_sitemaps(self) -> tuple[str, ...]:
         """The paths that are read of sites whose robots.txt cites no sitemap."""
         return () if isinstance(self.sitemaps, str) else self.sitemaps

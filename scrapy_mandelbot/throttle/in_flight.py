@@ -255,10 +255,6 @@ class InFlight:
         self.leaving: Request | None = None
         """The request that is being handed out: it is not under way yet."""
         self._in_slots: dict[str, _InSlot] = {}
-        self.limits_sites = False
-        """Whether a site gets few requests at once at the start, and where it refuses
-        more.
-        """
         self.counts_at_once = False
         """Whether each flight notes with how many others it was handed out."""
         self.finds_limits = False
@@ -299,9 +295,7 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def add_from_queue(  # noqa: C901 -- a call less for each page
-        self, flight: Flight[Site]
-    ) -> None:
+    def add_from_queue(self, flight: Flight[Site]) -> None:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
@@ -309,7 +303,6 @@ class InFlight:
         slot = flight.slot
         if SLOT_KEY in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
-        flight.dont_filter = request.dont_filter
         if self.shared_slot is not None:
             engine.put_in_slot(request, slot)
         site = flight.site
@@ -325,10 +318,9 @@ class InFlight:
             flight.at_once = activity
             if in_slot.site is not site:
                 self._share(in_slot, flight)
-            is_full = activity >= site.concurrency.bound
-            if not is_full and self.finds_limits:
-                is_full = activity >= self.limits.get(slot, inf)
-            if is_full:
+            if activity >= site.concurrency.bound or (
+                self.finds_limits and activity >= self.limits.get(slot, inf)
+            ):
                 self._look_at_limit(flight)
         for queue in self.queues:
             queue.slot_changed(slot, activity)
@@ -533,7 +525,7 @@ class InFlight:
         self.release(flight, ends=False)
         flight.site.tally.return_to_queue()
         self.coming_back[request] = PriorState(
-            flight.dont_filter, flight.meta, flight.site.name, not_before
+            request.dont_filter, flight.meta, flight.site.name, not_before
         )
         request.dont_filter = True
         return request
@@ -560,13 +552,11 @@ class InFlight:
         `ends`: what it has reserved is given back, too.
         """
         self.flights.pop(flight.request, None)
+        self.unresponsive.pop(flight, None)
         slot = flight.slot
-        flights: set[Flight[Site]] = self._in_slots.get(slot) or set()
-        if not flight.is_from_queue:
-            self.unresponsive.pop(flight, None)
-        elif flight in flights:
+        flights = self._in_slots.get(slot)
+        if flights is not None and flight in flights:
             flights.discard(flight)
-            self.unresponsive.pop(flight, None)
             if not flights:
                 del self._in_slots[slot]
                 self.limits.pop(slot, None)

@@ -492,12 +492,9 @@ class Throttle:
 
     def update(self, site: Site) -> None:
         """Release the requests that wait for a site and may go now, by its state."""
-        now = self._now()
         if site.held_until > -inf or site.pacer.shut_since is not None:
-            self._end_hold_or_shut(site, now)
+            self._end_hold_or_shut(site)
         self.sites.note_trouble(site)
-        if site.held_until > now:
-            self.timers.set(site, site.held_until)
         for flight in self.waiters.of(site):
             decision = self.decide(site, flight)
             if decision is GO:
@@ -509,11 +506,14 @@ class Throttle:
         if self.shared_limits:
             self.shared_limits.updated(site)
 
-    def _end_hold_or_shut(self, site: Site, now: float) -> None:
+    def _end_hold_or_shut(self, site: Site) -> None:
         """Report the end of a manual hold, and the begin of a visit time."""
+        now = self._now()
         held_for = site.end_hold(now)
         if held_for is not None:
             self.pauses.emit(events.RESUMED, site, paused_for=held_for)
+        if site.held_until > now:
+            self.timers.set(site, site.held_until)
         if site.pacer.shut_since is None:
             return
         shut_for = site.pacer.end_shut(now)
