@@ -226,6 +226,8 @@ class Faults:
 
     def is_mixed(self, request: Any) -> bool:
         """Return whether the request's section refuses some pages and others not."""
+        if not self._resumed:
+            return False
         return any(section.is_mixed for section in self._resumed_around(request))
 
     def times(self, fingerprint: bytes) -> int:
@@ -339,8 +341,8 @@ class Faults:
             self._suspect(flight, fingerprint)
             one.may_go_at = 0.0
             if one.times == 1:
-                for resumed in self._resumed_around(flight.request):
-                    resumed.refused += 1
+                if self._resumed:
+                    self._count_refused(flight.request)
             else:  # the first time was its site's business
                 one.is_alone = self._is_alone(one)
                 step = one.times - 2 if one.is_alone else 0
@@ -418,10 +420,12 @@ class Faults:
         if len(self._resumed) > MOST_SECTIONS:
             self._resumed.popitem(last=False)
 
+    def _count_refused(self, request: Any) -> None:
+        for resumed in self._resumed_around(request):
+            resumed.refused += 1
+
     def _resumed_around(self, request: Any) -> list[ResumedSection]:
         """Return those sections of a request that were set aside before."""
-        if not self._resumed:
-            return []
         paths = sections_of(request.url, request.method)
         return [self._resumed[path] for path in paths if path in self._resumed]
 
