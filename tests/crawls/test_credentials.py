@@ -114,7 +114,7 @@ async def test_each_of_several_credentials_has_its_own_rules(webs):
         [ONE, TWO, None], key=str
     )
     assert asked(web, "/no") == [TWO]
-    assert asked(web, "/page/1") == [ONE, None]
+    assert sorted(asked(web, "/page/1"), key=str) == sorted([ONE, None], key=str)
     assert len(result.items) == 9
 
 

@@ -196,6 +196,7 @@ NOT_FROM_OUTSIDE = {
     "sites.BotBlockDetector": (
         "URLs; `sections_of` is measured, 32 pages at most are counted"
     ),
+    "sites.ResumedSection": _NUMBERS,
     "sites.Section": "numbers and fingerprints, sixteen at most",
     "sites.SlowLimitEstimator": _NUMBERS,
     "sites.Site": "numbers, fingerprints, and paces, which are measured",
