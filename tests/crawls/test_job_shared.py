@@ -421,63 +421,68 @@ class DiskIsFull(LinksSpider):
     """Finds no room on the disk of its feed from the 20th page on."""
 
     has_room = True
-    has_room_at: ClassVar[int | None] = None
     called = 0
+    ends_then = False
 
     def parse(self, response):
         yield from super().parse(response)
         self.called += 1
         if self.called == 20:
             DiskIsFull.has_room = False
-        elif self.called == self.has_room_at:
-            DiskIsFull.has_room = True
+            if self.ends_then:
+                raise CloseSpider("enough")
 
 
 @pytest.fixture
-def full_disk(monkeypatch):
-    """The disk of `DiskIsFull`."""
+def full_disk(monkeypatch) -> list[int]:
+    """The disk of `DiskIsFull`. Returns a list that gets the length of what did not
+    fit; it has room again after the third.
+    """
+    refused = []
     monkeypatch.setattr(DiskIsFull, "has_room", True)
 
     def write(file: int, part: bytearray) -> int:
-        if not DiskIsFull.has_room:
-            raise OSError(28, "No space left on device")
-        return os.write(file, part)
+        if DiskIsFull.has_room:
+            return os.write(file, part)
+        refused.append(len(part))
+        DiskIsFull.has_room = len(refused) == 3
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(held_file, "write_to", write)
+    return refused
 
 
 def written_to(feed) -> list[str]:
     return sorted(json.loads(line)["url"] for line in feed.read_text().splitlines())
 
 
-@pytest.mark.usefixtures("full_disk")
 @ensureDeferred
 async def test_a_full_disk_costs_the_feed_of_a_worker_no_item(
-    webs, settings, tmp_path, monkeypatch
+    webs, settings, tmp_path, monkeypatch, full_disk
 ):
     """Nothing is settled until its items are in the file, and nothing comes twice."""
-    monkeypatch.setattr(DiskIsFull, "has_room_at", 40)
     monkeypatch.setattr(worker_module, "_TRY_AGAIN", 0.1)
     web = site(webs, 60)
     feed = tmp_path / "items.jsonl"
     settings["FEEDS"] = {str(feed): {"format": "jsonlines"}}
     result = await crawl(DiskIsFull, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "finished"
+    assert len(full_disk) == 3
     assert written_to(feed) == web.urls(60)
 
 
-@pytest.mark.usefixtures("full_disk")
 @ensureDeferred
 async def test_a_worker_that_ends_on_a_full_disk_settles_nothing_that_is_not_written(
-    webs, settings, tmp_path, monkeypatch
+    webs, settings, tmp_path, monkeypatch, full_disk
 ):
     """It fails, and another run crawls those pages again."""
     monkeypatch.setattr(worker_module, "_WAIT_AT_END", 0.5)
     web = site(webs, 60)
     feed = tmp_path / "items.jsonl"
     settings["FEEDS"] = {str(feed): {"format": "jsonlines"}}
-    limited = {**settings, "CLOSESPIDER_PAGECOUNT": 40}
-    first = await crawl(DiskIsFull, limited, start_urls=[web.url + "/"])
+    full_disk.extend([0] * 3)  # it stays full
+    urls = [web.url + "/"]
+    first = await crawl(DiskIsFull, settings, start_urls=urls, ends_then=True)
     assert first.stats["finish_reason"] == "job_not_saved"
     assert first.crawler.spider is None  # so that Scrapy's commands exit with status 1
     DiskIsFull.has_room = True
