@@ -235,7 +235,7 @@ def test_requests_in_download_slots_are_evicted_when_a_lease_ends(fleet, is_lost
     assert fleet.send(0)
     crawler, _ = fleet.schedulers[0]
     (flight,), slot = fleet.under_way[0], FakeSlot()
-    flight.site.slots |= {"a.example"}
+    flight.site.slots += ("a.example",)
     crawler.engine.downloader.slots["a.example"] = slot
     called_back = []
     waiting = Deferred().addErrback(lambda failure: called_back.append(failure.type))

@@ -82,7 +82,7 @@ BOUNDS = {
     "200/0, 1 ms": Bound(2000 / 85, 2000 / 70, 0.5),
     "200/0, held up": Bound(2000 / 45, 2000 / 38, 1),
     "100 per 60 s, named": Bound(260, 280, 6),
-    "30 to 15 a second": Bound(50, 55, 4),
+    "30 to 15 a second": Bound(50, 55, 4.5),
     # Slow limits: what the limit makes of it, and a twentieth; half as much more
     # without a burst.
     "30/min, burst 5": Bound(1.05 * 388, 1.1 * 388, 10),
