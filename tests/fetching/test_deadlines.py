@@ -104,17 +104,22 @@ async def test_a_deadline_that_fires_late_gives_the_time_back(
     assert downloads.places == 0
 
 
-@pytest.mark.parametrize("event", EVENTS)
-@ensureDeferred
-async def test_a_probe_gets_the_time_back(make_crawler, clock, event):
-    """The site gets no second probe while its answer to the first may be unread."""
-    crawler = make_crawler()
+def probed(crawler, clock):
+    """Return the scheduler of a crawl whose site has a probe on its way."""
     scheduler = open_scheduler(crawler)
     refuse(crawler, SITE, retry_after=5)
     fill(scheduler, SITE + "/1", SITE + "/2")
     clock.turn(5)
     crawler.engine.downloader.send(scheduler.next_request())
     assert scheduler.next_request() is None
+    return scheduler
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@ensureDeferred
+async def test_a_probe_gets_the_time_back(make_crawler, clock, event):
+    """The site gets no second probe while its answer to the first may be unread."""
+    scheduler = probed(make_crawler(), clock)
     clock.shift(EVENTS[event])
     assert scheduler.next_request() is None, "another site's answer is read first"
     back = min(EVENTS[event] - PROBE_IS_LATE, PROBE_IS_LATE)
@@ -128,13 +133,7 @@ async def test_a_probe_gets_the_time_back(make_crawler, clock, event):
 async def test_a_probe_that_takes_long_in_a_loop_that_runs_is_not_waited_for(
     make_crawler, clock
 ):
-    crawler = make_crawler()
-    scheduler = open_scheduler(crawler)
-    refuse(crawler, SITE, retry_after=5)
-    fill(scheduler, SITE + "/1", SITE + "/2")
-    clock.turn(5)
-    crawler.engine.downloader.send(scheduler.next_request())
-    assert scheduler.next_request() is None
+    scheduler = probed(make_crawler(), clock)
     clock.turn(PROBE_IS_LATE - 0.1)
     assert scheduler.next_request() is None
     clock.turn(0.1)
