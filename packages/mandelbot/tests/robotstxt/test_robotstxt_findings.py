@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from cases import deliveries, findings, findings_elsewhere
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tables import each_row
 from test_robotstxt_any_bytes import EVIL
@@ -228,6 +228,7 @@ def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
     body=st.one_of(bodies, st.binary(max_size=300)),
     limit=st.one_of(st.none(), st.integers(0, 99)),
 )
+@example(body=b"Sitemap\x1a http://", limit=None)  # a field that is nearly one
 def test_any_bytes_are_checked(body, limit):
     """Nothing raises; lines are in order and in the file; severities are those of the
     table.

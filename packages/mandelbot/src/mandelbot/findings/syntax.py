@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mandelbot.findings.source import LintHit, field_of, quoted
+from mandelbot.findings.source import LintHit, field_of, quoted, readable
 from mandelbot.findings.spelling import Spelling
 from mandelbot.robotstxt.dialects import FIELDS, documented
 from mandelbot.robotstxt.grammar import WHITE_SPACE
@@ -153,7 +153,7 @@ def _unknown_field(record: Record) -> Check:
         and of_url[2].lower() in _SCHEMES
         and record.value.startswith("//")
     ):
-        message = f"There is no colon after {before_url[0]}."
+        message = f"There is no colon after {readable(before_url[0])}."
         yield LintHit("missing-colon", number, message)
     elif record.field in _SCHEMES and record.value.startswith("//"):
         url = quoted(record.raw.strip())
