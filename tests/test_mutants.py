@@ -46,6 +46,9 @@ class Case(NamedTuple):
     whole: str = WHOLE
 
 
+ENDS = mutants.Bound(60.0, idle=60.0)
+HANGS = mutants.Bound(1.0, idle=3.0)
+
 CASES = {
     "a test fails": Case(OTHER, {NEXT: SEES_IT}, mutants.NOTICED, f"FAILED {NEXT}"),
     "no test fails": Case(OTHER, {NEXT: RUNS_IT}, mutants.UNNOTICED, ""),
@@ -102,7 +105,8 @@ def test_what_counts_as_noticed(name, tmp_path, monkeypatch):
         (tmp_path / node.partition("::")[0]).write_text(text)
     chosen = [mutants.Test(node, 0.1, {}) for node in case.tests]
     mutant = mutants.Mutant(MODULE, 2, "way", "before", "after", case.broken)
-    verdict = mutants.judged(mutant, chosen, tmp_path, mutants.Bound(1.0, idle=3.0))
+    bound = HANGS if "no end" in case.why else ENDS
+    verdict = mutants.judged(mutant, chosen, tmp_path, bound)
     assert verdict.word == case.word, verdict
     assert verdict.why.startswith(case.why)
     assert place.read_text() == case.whole
