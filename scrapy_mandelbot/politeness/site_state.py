@@ -385,6 +385,11 @@ class Site:
             return self.reserving
         return self.reserving | {probe}
 
+    @property
+    def has_brought_page(self) -> bool:
+        """Whether it answered a page well in this run, and not only its robots.txt."""
+        return self.well_way[0] is not None
+
     # What it answers.
 
     def answered(
@@ -394,10 +399,12 @@ class Site:
         fingerprint: bytes,
         *,
         is_page: bool = True,
+        is_check: bool = False,
     ) -> PauseEffect | None:
         """Note an answer that causes no pause.
 
         `fingerprint`: anything where `has_refused` is False. `is_page`: it is no error.
+        `is_check`: the page was requested again, as others failed.
         """
         self.ticks += 1
         self.has_answered = True
@@ -420,7 +427,7 @@ class Site:
         if not self.has_refused:
             return None
         self._note_served(flight, now)
-        self._note_well(flight, fingerprint)
+        self._note_well(flight, fingerprint, is_check=is_check)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self._put_suspects_aside(now)
         effect = self.pause.answered(flight, now)
@@ -435,12 +442,14 @@ class Site:
         self.recheck()
         return effect
 
-    def _note_well(self, flight: Flight[Any], fingerprint: bytes) -> None:
+    def _note_well(
+        self, flight: Flight[Any], fingerprint: bytes, *, is_check: bool
+    ) -> None:
         """Note a good answer, which says whose the failures before it are."""
         if self.failures is not Failures.NONE:
             self.failures.answered(fingerprint, flight.tick)
         if self.ceiling is not ConnectionCeiling.NONE:
-            self.ceiling.answered(self.ticks)
+            self.ceiling.answered(self.ticks, is_check=is_check)
 
     def _put_suspects_aside(self, now: float) -> list[Section]:
         """Set the sections aside that alone are refused, and return them."""
@@ -578,6 +587,9 @@ class Site:
             ):
                 return True, None
         page.spent += 1
+        if self.ceiling.take_owed(fingerprint):
+            page.spent += 1
+            page.owed -= 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
