@@ -12,6 +12,7 @@ from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.causes import Mode
+from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
 from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
@@ -639,6 +640,33 @@ def probe_in_vain(site, now, *, is_stated):
         site.failed(probe, b"/", refusal, is_check=True)
         site.ended(probe, now)
     return now, site.pause.failed_probes
+
+
+@pytest.mark.parametrize(
+    ("mode", "may_guess"), [(None, True), (Mode.CHANCE, False), (Mode.RAMP, True)]
+)
+def test_a_number_in_flight_may_be_a_limit_unless_chance_refuses(
+    monkeypatch, mode, may_guess
+):
+    """What is refused whatever the rate is refused at any number, too."""
+    told = []
+
+    def refused(_limit, _at_once, *, begins_pause, may_guess):
+        told.append((begins_pause, may_guess))
+        return False
+
+    monkeypatch.setattr(ConcurrencyLimit, "refused", refused)
+    site = Site("https://example.com", PausePolicy(recovers=mode is not None))
+    if mode is not None:
+        refuse(site, 1)
+        well(site, "/", site.due(1))
+        site.pause.rate_control.mode = mode
+    flight = flight_to(site, "/page")
+    flight.at_once = 8
+    flight.sent_at = 100
+    site.refused(flight, b"page", Refusal(100, "503"))
+    assert (site.pause.rate_control is None) == (mode is None)
+    assert told == [(True, may_guess)]
 
 
 @pytest.mark.parametrize(
