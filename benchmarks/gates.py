@@ -57,7 +57,7 @@ GATES = {
     "queue: pop, 10 sites": 0.95,
     "queue: push for a new site": 1.0,
     "queue: push for a known site": 1.0,
-    "queue: first pop of a site": 0.44,
+    "queue: first pop of a site": 0.46,
     "refusal: calls": 133,
     "refusal: stops": 89,
     "refusal: modules": 30,

@@ -409,6 +409,19 @@ class QueueOfNames:
                 one.site.recheck()
 
 
+class _AlwaysUp:
+    """A loop that no callback blocks: its uptime is the time of the crawl."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+
+    def since(self, began: float) -> float:
+        return self._crawl.now - began
+
+    def watch(self) -> None:
+        """There is nothing to watch."""
+
+
 class QueueOfHosts(QueueOfNames):
     """The sites of a broad crawl, some of which hang.
 
@@ -422,7 +435,7 @@ class QueueOfHosts(QueueOfNames):
         super().__init__(crawl, queue=queue)
         self._crawl = crawl
         self._unresponsive = Unresponsive(
-            crawl.scenario.in_flight, self._now, self._drop_none
+            crawl.scenario.in_flight, self._now, self._drop_none, _AlwaysUp(crawl)
         )
         self._first: set[str] = set()  # hosts whose first request is on its way
 

@@ -195,6 +195,65 @@ class Timers(Generic[T]):
             self._schedule()
 
 
+_TICK = 0.25  # seconds
+_HELD_UP = 0.05  # seconds by which a tick is late that are noted
+_MOST_HELD_UP = 256  # ticks that were late, of which is known how late
+_WATCHED = 10.0  # seconds; more than between two heartbeats of the engine
+
+
+class LoopUptime:
+    """Measures for how long the event loop has run, while it is watched.
+
+    While a callback blocks the loop, or the machine sleeps, no answer can be read: a
+    site is silent only for as long as the loop ran meanwhile.
+    """
+
+    def __init__(self, timers: Timers[Any], now: Callable[[], float]) -> None:
+        self._timers = timers
+        self._now = now
+        self._due = inf  # the next tick; inf: the loop is not watched
+        self._ticked_at = -inf  # the last one
+        self._watched_until = -inf
+        # When a tick was late, and the seconds by which it was, or in which nobody
+        # watched.
+        self._held_up: deque[tuple[float, float]] = deque(maxlen=_MOST_HELD_UP)
+
+    def since(self, began: float) -> float:
+        """Return for how many seconds the loop has run since a time, as far as known.
+
+        Time in which nobody watched is left out.
+        """
+        ran = min(self._now(), self._ticked_at + _TICK) - began
+        for at, seconds in self._held_up:
+            if at > began:
+                ran -= seconds
+        return max(0.0, ran)
+
+    def watch(self) -> None:
+        """Watch the loop for the next ten seconds."""
+        now = self._now()
+        self._watched_until = now + _WATCHED
+        if self._due == inf:
+            self._held_up.append((now, now - self._ticked_at))
+            self._set_tick(now)
+
+    def _set_tick(self, now: float) -> None:
+        self._ticked_at = now
+        self._due = now + _TICK
+        self._timers.set(self, self._due, LoopUptime._tick)
+
+    def _tick(self) -> None:
+        now = self._now()
+        late = now - self._due
+        if late > _HELD_UP:
+            self._held_up.append((now, late))
+        if now < self._watched_until:
+            self._set_tick(now)
+        else:
+            self._ticked_at = now
+            self._due = inf
+
+
 class CooperativeIterator:
     """Runs one iterator in slices, and yields to the event loop between them."""
 

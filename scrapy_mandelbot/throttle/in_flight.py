@@ -84,6 +84,16 @@ class PriorState(NamedTuple):
     """
 
 
+class Uptime(Protocol):
+    """How long the event loop has run, as `scrapy_mandelbot.clock.LoopUptime`."""
+
+    def since(self, began: float) -> float:
+        """Return for how many seconds the loop has run since a time."""
+
+    def watch(self) -> None:
+        """Watch the loop for a while."""
+
+
 _HANGS = 1.0  # seconds; most sites that are there have answered by then
 _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
@@ -103,8 +113,10 @@ class Unresponsive(dict["Flight[Site]", None]):
         places: int,
         now: Callable[[], float],
         drop_if_lost: Callable[[Flight[Site]], bool],
+        uptime: Uptime,
     ) -> None:
         super().__init__()
+        self._uptime = uptime
         self._places = places or inf
         self._most = max(1, places // 2) if places else inf
         self._now = now
@@ -140,10 +152,12 @@ class Unresponsive(dict["Flight[Site]", None]):
         if len(self) < self._most:
             return False
         now = self._now()
-        if next(iter(self)).sent_at + _HANGS < now:
+        sent_at = next(iter(self)).sent_at
+        if sent_at + _HANGS < now and self._uptime.since(sent_at) > _HANGS:
             self._hung_at = max(now, self._hung_at)
         if now > self._looked_at + _HANGS:
             self._looked_at = now
+            self._uptime.watch()
             for flight in list(self):
                 self._drop_if_lost(flight)
         return now < self._hung_at + _HUNG_LATELY
@@ -240,6 +254,7 @@ class InFlight:
         limit_found: Callable[[Site, int], None],
         *,
         is_paced: bool,
+        uptime: Uptime,
     ) -> None:
         self._crawler = crawler
         self._ended = ended
@@ -274,7 +289,10 @@ class InFlight:
         share some.
         """
         self.unresponsive = Unresponsive(
-            crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
+            crawler.settings.getint("CONCURRENT_REQUESTS"),
+            now,
+            self.drop_if_lost,
+            uptime,
         )
         self.get = self.flights.get
         """Returns the flight of a request; None: there is none."""

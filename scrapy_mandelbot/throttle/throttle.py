@@ -17,7 +17,7 @@ from mandelbot.formatting import counted
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.clock import Timers
+from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
@@ -89,6 +89,7 @@ class Throttle:
             clock.now,
             self._limit_found,
             is_paced=self.is_paced,
+            uptime=LoopUptime(self.timers, clock.now),
         )
         self.release = self.in_flight.release
         """Notes that a request is done with the downloader, whatever came of it."""

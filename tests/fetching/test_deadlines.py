@@ -19,6 +19,7 @@ from twisted.internet.error import TimeoutError as TimedOut
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.fetching.slow_files import SlowFiles
@@ -27,6 +28,7 @@ from scrapy_mandelbot.settings.config import Config
 
 SITE = "https://example.com"
 SILENCE = 10.0  # seconds
+PLACES = 8
 EVENTS = {"the loop was blocked": 12.0, "the machine slept": 7_200.0}
 """Seconds in which no timer fires."""
 
@@ -138,6 +140,52 @@ async def test_a_probe_that_takes_long_in_a_loop_that_runs_is_not_waited_for(
     assert scheduler.next_request() is None
     clock.turn(0.1)
     assert scheduler.next_request() is not None
+
+
+def broad_crawl(crawler):
+    """Return the scheduler of a crawl that asks eight new sites, and knows a ninth."""
+    scheduler = open_scheduler(crawler)
+    fill(scheduler, *(f"https://new{number}.example/" for number in range(20)))
+    fill(scheduler, *(f"https://known.example/{number}" for number in range(20)))
+    throttle = Crawl.of(crawler).throttle
+    throttle.sites.of("https://known.example").has_answered = True
+    while len(throttle.in_flight) < PLACES:
+        crawler.engine.downloader.send(scheduler.next_request())
+    return scheduler
+
+
+def new_sites_of(crawler, scheduler):
+    """Hand out a request in place of each that has ended; return those of new sites."""
+    found = []
+    in_flight = Crawl.of(crawler).throttle.in_flight
+    for flight in list(in_flight.flights.values()):
+        crawler.engine.downloader.active.discard(flight.request)
+        in_flight.release(flight)
+        request = crawler.engine.downloader.send(scheduler.next_request())
+        if "new" in request.url:
+            found.append(request)
+    return found
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@ensureDeferred
+async def test_new_sites_keep_their_places(make_crawler, clock, event):
+    """They lose half of them while sites hang, but not where nobody could listen."""
+    crawler = make_crawler(CONCURRENT_REQUESTS=PLACES)
+    scheduler = broad_crawl(crawler)
+    before = len(Crawl.of(crawler).throttle.in_flight.unresponsive)
+    clock.shift(EVENTS[event])
+    new = new_sites_of(crawler, scheduler)
+    assert before > PLACES / 2
+    assert len(new) > PLACES / 2
+
+
+@ensureDeferred
+async def test_new_sites_that_hang_keep_half_of_the_places(make_crawler, clock):
+    crawler = make_crawler(CONCURRENT_REQUESTS=PLACES)
+    scheduler = broad_crawl(crawler)
+    clock.turn(1.5)
+    assert 0 < len(new_sites_of(crawler, scheduler)) <= PLACES / 2
 
 
 @pytest.mark.parametrize("seconds", [-86_400.0, 3_600.0])

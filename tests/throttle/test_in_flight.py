@@ -8,8 +8,10 @@ import gc
 from types import SimpleNamespace
 
 import pytest
+from clocks import TurnedClock
 from scrapy import Request
 
+from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
@@ -39,7 +41,13 @@ class World:
         self.changed: list[tuple[str, int]] = []
         self.lost: list[object] = []
         self.in_flight = InFlight(
-            crawler, self.lost.append, print, float, print, is_paced=False
+            crawler,
+            self.lost.append,
+            print,
+            float,
+            print,
+            is_paced=False,
+            uptime=LoopUptime(Timers(TurnedClock(), print), float),
         )
         queue = SimpleNamespace(
             slot_changed=lambda *change: self.changed.append(change)
