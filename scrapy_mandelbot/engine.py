@@ -23,6 +23,7 @@ from functools import partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from weakref import WeakMethod, finalize, ref
 
 import scrapy.pqueues
 import scrapy.signals
@@ -57,6 +58,7 @@ AT_ONCE = "CONCURRENT_REQUESTS_PER_DOMAIN"
 _AT_ONCE = 8  # its default in a Scrapy that still has it
 _GONE = object()
 _FAILED = "_scrapy_mandelbot_failed"
+"""The attribute of a crawler that has failed: the handlers of its last signals."""
 _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
 
 
@@ -596,7 +598,6 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 
     `reason` replaces its finish reason in the stats; if empty, that stays.
     """
-    setattr(crawler, _FAILED, True)
 
     def closed() -> None:
         if reason:
@@ -606,35 +607,54 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
         last_call()
         crawler.spider = None
 
-    crawler.signals.connect(closed, signal=scrapy.signals.spider_closed, weak=False)
-    crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
+    # Not weak=False: what all crawls of the process share would hold this one for ever.
+    crawler.signals.connect(closed, signal=scrapy.signals.spider_closed)
+    crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped)
+    handlers = [*getattr(crawler, _FAILED, ()), closed, stopped]
+    setattr(crawler, _FAILED, handlers)
+
+
+class _OfFeeds(logging.Filter):
+    """Notices the items of a crawl that a feed could not write.
+
+    It holds the crawl weakly: a logger is that of all crawls of the process.
+    """
+
+    def __init__(
+        self, crawler: Crawler, failed: Callable[[BaseException | None], None]
+    ) -> None:
+        super().__init__()
+        self.crawler = ref(crawler)
+        self.failed = WeakMethod(failed)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        its = record.args if isinstance(record.args, dict) else {}
+        handler: Any = its.get("receiver")
+        feeds = getattr(handler, "__self__", None)
+        is_item = getattr(handler, "__name__", "") == "item_scraped"
+        if not is_item or not isinstance(feeds, FeedExporter):
+            return True
+        failed = self.failed()
+        if failed is not None and feeds.crawler is self.crawler():
+            error = None
+            if record.exc_info:
+                error = record.exc_info[1]
+            failed(error)
+        return True
 
 
 def when_feeds_fail(
     crawler: Crawler, failed: Callable[[BaseException | None], None]
 ) -> None:
-    """Call a function with the exception of each item that a feed could not write.
+    """Call a method with the exception of each item that a feed could not write.
 
     FeedExporter has no signal for it: Scrapy logs that a handler of ``item_scraped``
-    raised, and the record of that line names the handler.
+    raised, and the record of that line names the handler. The method's object is held
+    weakly.
 
     Fallback: none; such items are not counted.
     """
-
-    class OfFeeds(logging.Filter):
-        def filter(self, record: logging.LogRecord) -> bool:
-            its = record.args if isinstance(record.args, dict) else {}
-            handler: Any = its.get("receiver")
-            feeds = getattr(handler, "__self__", None)
-            is_item = getattr(handler, "__name__", "") == "item_scraped"
-            if is_item and isinstance(feeds, FeedExporter) and feeds.crawler is crawler:
-                error = None
-                if record.exc_info:
-                    error = record.exc_info[1]
-                failed(error)
-            return True
-
-    of_feeds = OfFeeds()
+    of_feeds = _OfFeeds(crawler, failed)
     logger = logging.getLogger("scrapy.utils.signal")
     logger.addFilter(of_feeds)
     crawler.signals.connect(
@@ -642,6 +662,8 @@ def when_feeds_fail(
         signal=scrapy.signals.engine_stopped,
         weak=False,
     )
+    # of a crawl that never began
+    finalize(crawler, logger.removeFilter, of_feeds).atexit = False
 
 
 _KNOWN = frozenset({"scrapy", "scrapy_mandelbot"})

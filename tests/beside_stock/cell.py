@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import scrapy
 from loop_time import TIME
 from network import Network, SiteAnswers
-from scrapy.crawler import Crawler, CrawlerRunner
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import Settings
 from twisted.internet import task
@@ -294,6 +294,7 @@ async def _crawl(crawlers: list[Crawler], joins_after: float) -> None:
 
     Each begins so many seconds after the one before it.
     """
+    from crawling import runner  # once there is a reactor
     from twisted.internet import reactor
 
     def stop() -> None:
@@ -302,10 +303,11 @@ async def _crawl(crawlers: list[Crawler], joins_after: float) -> None:
             crawler.stop()
 
     watchdog = reactor.callLater(LONGEST, stop)
+    crawl = runner().crawl
     crawls = [
-        task.deferLater(reactor, joins_after * number, CrawlerRunner().crawl, crawler)
+        task.deferLater(reactor, joins_after * number, crawl, crawler)
         if number
-        else CrawlerRunner().crawl(crawler)
+        else crawl(crawler)
         for number, crawler in enumerate(crawlers)
     ]
     results = await DeferredList(crawls, consumeErrors=True)

@@ -126,7 +126,9 @@ class Connections:
 
 
 @ensureDeferred
-@pytest.mark.parametrize("concurrency", ["fixed", "measured"])
+@pytest.mark.parametrize(
+    "concurrency", ["fixed", pytest.param("measured", marks=pytest.mark.slow)]
+)
 async def test_a_site_that_refuses_more_connections_gets_as_many_as_it_serves(
     webs, concurrency
 ):

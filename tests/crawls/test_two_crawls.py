@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import logging
+from contextlib import suppress
+from weakref import ref
+
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
@@ -11,6 +16,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from webs import Answer, site
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.throttle.peers import Peers
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -71,3 +77,39 @@ async def test_what_one_crawl_is_refused_the_other_does_not_ask(
     assert len(one.items) == len(other.items) == 10
     assert other.stats["mandelbot/pause/overheard"] == 1
     assert "mandelbot/pause/count" not in other.stats
+
+
+def ends(crawler):
+    """Let it end by itself."""
+
+
+def fails(crawler):
+    engine.fail(crawler, "", lambda: None)
+
+
+def never_begins(crawler):
+    crawler.settings.set("ITEM_PIPELINES", {"no.such.Pipeline": 1})
+
+
+@pytest.mark.parametrize("how", [ends, fails, never_begins])
+@ensureDeferred
+async def test_nothing_is_kept_of_a_crawl_that_has_ended(webs, monkeypatch, how):
+    """A process may run one crawl after the other, for days."""
+    from twisted.internet import reactor
+
+    # pytest's handlers keep what is logged, and with it the spider
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    filters = list(logging.getLogger("scrapy.utils.signal").filters)
+    crawlers = []
+
+    def note(crawler):
+        crawlers.append(ref(crawler))
+        how(crawler)
+
+    with suppress(ImportError):
+        await crawl(LinksSpider, before=note, start_urls=[f"{site(webs, 1).url}/"])
+    # the timer that looks for slow robots.txt files runs out
+    await deferLater(reactor, 60, lambda: None)
+    gc.collect()
+    assert crawlers[0]() is None
+    assert logging.getLogger("scrapy.utils.signal").filters == filters

@@ -38,7 +38,7 @@ def complaint(row: Row, shape: str) -> str | None:
     start, larger = STARTS
     if seconds_of(row, shape, start) >= ENOUGH / 4:
         least = _least(row, shape, start)
-        wrong = _complaint(row, least)
+        wrong = judged(row, least)
         if not wrong and max(least.values()) >= ENOUGH:
             return None
         # not a step that caches make
@@ -49,10 +49,10 @@ def complaint(row: Row, shape: str) -> str | None:
         row, 4 * larger, at_last
     ):
         return None  # whatever less took
-    wrong = _complaint(row, _least(row, shape, larger))
+    wrong = judged(row, _least(row, shape, larger))
     # Memory that the system hands out anew from some size on is a step: no one larger
     # has it again.
-    return wrong and _complaint(row, _least(row, shape, 4 * larger))
+    return wrong and judged(row, _least(row, shape, 4 * larger))
 
 
 def _least(row: Row, shape: str, start: int) -> dict[int, float]:
@@ -64,17 +64,22 @@ def _least(row: Row, shape: str, start: int) -> dict[int, float]:
             least[size] = min(seconds, least.get(size, seconds))
             if least[size] > HOPELESS * row.bound * size / 100_000:
                 return least
-        if _complaint(row, least) is None:
+        if judged(row, least) is None:
             break
     return least
 
 
-def _complaint(row: Row, least: dict[int, float]) -> str | None:
+def judged(row: Row, least: dict[int, float]) -> str | None:
+    """Return what is wrong with the least seconds at n and 4n; None: nothing is.
+
+    A time that is too short to be measured counts as the shortest that is not.
+    """
     wrong = next(
         filter(None, (_too_long(row, size, least[size]) for size in least)), None
     )
-    first, last = min(least.values()), max(least.values())
-    if not wrong and first > MEASURABLE and last > MOST_GROWTH**2 * first:
+    first = max(min(least.values()), MEASURABLE)
+    last = max(least.values())
+    if not wrong and last > MOST_GROWTH**2 * first:
         wrong = f"{last / first:.1f} times as long for four times as much"
     times = (f"{1000 * least[size]:.1f} ms at {size // 1000} KB" for size in least)
     return wrong and f"{wrong}: {', '.join(times)}"

@@ -12,7 +12,7 @@ import pytest
 
 import growth
 from growth import Row, repeated
-from growth.measuring import complaint
+from growth.measuring import complaint, judged
 
 MODULES = {
     module.name: importlib.import_module(f"growth.{module.name}")
@@ -209,6 +209,14 @@ def test_a_quadratic_function_is_seen():
             body.count(b"b", start)
 
     assert complaint(Row("f", quadratic, {"as": repeated(b"a")}, bound=10.0), "as")
+
+
+def test_a_function_that_is_too_quick_at_first_is_seen_by_what_it_takes_then():
+    """Of 0.9 ms nothing is said but that 14 ms are more than a few times as much."""
+    row = Row("f", len, {}, bound=10.0)
+    assert judged(row, {25_000: 0.0009, 100_000: 0.0144})
+    assert judged(row, {25_000: 0.0001, 100_000: 0.0060}) is None
+    assert judged(row, {25_000: 0.0020, 100_000: 0.0080}) is None
 
 
 def test_a_slow_function_is_seen():

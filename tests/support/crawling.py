@@ -133,7 +133,7 @@ logging.getLogger("scrapy.core.scraper").setLevel(logging.INFO)
 
 
 @cache
-def _runner() -> CrawlerRunner:
+def runner() -> CrawlerRunner:
     """Return what runs the crawls of this process: to make one copies all settings."""
     return CrawlerRunner()
 
@@ -203,7 +203,7 @@ async def crawl(
     root.setLevel(logging.DEBUG)
     began = TIME.elapsed()
     try:
-        await _runner().crawl(crawler, **arguments)
+        await runner().crawl(crawler, **arguments)
     finally:
         root.removeHandler(log)
         root.setLevel(level)

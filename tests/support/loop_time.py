@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from types import SimpleNamespace
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -46,6 +47,8 @@ class LoopTime(Clock):
     def __init__(self) -> None:
         self._loops: WeakSet[Any] = WeakSet()
         self._crawlers: WeakSet[Crawler] = WeakSet()
+        self._settled: set[str] = set()
+        """Those of `_COMPARE_TIMES` that read this clock, or are not in this Scrapy."""
         self._may_jump: Callable[[], bool] = self._only_time_is_waited_for
         self._stands_at: float | None = None
         """While it is turned: the monotonic time, in seconds."""
@@ -131,18 +134,22 @@ class LoopTime(Clock):
 
     def _take_scrapys_clocks(self) -> None:
         """Let the modules of Scrapy that compare times read this clock, from now on."""
-        module = SimpleNamespace(**vars(time))
-        module.monotonic = self.elapsed
-        module.time = self.now
-        ours = {"monotonic": self.elapsed, "time": self.now}
         for path in _COMPARE_TIMES:
-            with suppress(ImportError):  # another version; no HTTP/2
-                names = vars(import_module(path))
-                for name, clock in ours.items():
-                    if names.get(name) is getattr(time, name):
-                        names[name] = clock
-                if names.get("time") is time:
-                    names["time"] = module
+            if path in self._settled:
+                continue
+            with suppress(ImportError):  # no HTTP/2 is installed
+                if find_spec(path) is not None:
+                    self._take_module(import_module(path))
+                self._settled.add(path)
+
+    def _take_module(self, module: ModuleType) -> None:
+        names = vars(module)
+        ours = {"monotonic": self.elapsed, "time": self.now}
+        for name, clock in ours.items():
+            if names.get(name) is getattr(time, name):
+                names[name] = clock
+        if names.get("time") is time:
+            names["time"] = SimpleNamespace(**{**vars(time), **ours})
 
     def _take_loop(self) -> None:
         reactor: Any = sys.modules.get("twisted.internet.reactor")  # typed as a module

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import signal
 import sys
+from functools import cache
 
 import pytest
 from examples import load_profile
@@ -28,9 +29,17 @@ def pytest_make_parametrize_id(val):
     return f"{len(val)} bytes" if is_long else None
 
 
+MADE_BETWEEN_LOOKS = 10_000
+"""Objects that are made, and not freed, before garbage is looked for (Python: 700)."""
+
+
 def pytest_collection_finish():
-    """Collect garbage again, but never look through modules and tests."""
+    """Collect garbage again, but never look through modules and tests.
+
+    And seldom: a crawl makes many objects, little of which is garbage.
+    """
     gc.freeze()
+    gc.set_threshold(MADE_BETWEEN_LOOKS, *gc.get_threshold()[1:])
     gc.enable()
 
 
@@ -81,10 +90,20 @@ def _watch(event, arguments):
         _SENT_OUT.add(f"{host} by {os.environ.get('PYTEST_CURRENT_TEST')}")
 
 
+@cache
+def watch_this_process() -> None:
+    """Call `_watch` with each event of the interpreter.
+
+    Once, though each distribution has the fixture below: a hook costs time with each
+    call of ``id()``, and cannot be taken away.
+    """
+    sys.addaudithook(_watch)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_sent_but_to_loopback():
     """Neither a request nor a question for an address, by a process's tests."""
-    sys.addaudithook(_watch)
+    watch_this_process()
     yield
     assert not _SENT_OUT, sorted(_SENT_OUT)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
 from threading import Thread
 from urllib.request import (
@@ -101,6 +101,19 @@ class Fetched:
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
+@cache
+def _tls(*, verify: bool) -> ssl.SSLContext:
+    """Return the TLS context of all downloads.
+
+    To read the system's certificates takes longer than most downloads do.
+    """
+    context = ssl.create_default_context()
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 class TimedDownload(Thread):
     """The download of a URL for one robot, and what has come of it so far.
 
@@ -135,12 +148,8 @@ class TimedDownload(Thread):
         self._error: Exception = TimeoutError("the download took too long")
         self._max_bytes = 0
         self._timeout = 0.0
-        context = ssl.create_default_context()
-        if not verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
         self._opener = OpenerDirector()
-        https = HTTPSHandler(context=context)
+        https = HTTPSHandler(context=_tls(verify=verify))
         for handler in (ProxyHandler(), UnknownHandler(), HTTPHandler(), https):
             self._opener.add_handler(handler)
 
