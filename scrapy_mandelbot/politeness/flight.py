@@ -76,6 +76,8 @@ class Flight(Generic[_SiteT]):
     sent_at = 0.0
     """When it was handed out, or left for its site, in seconds."""
     is_from_queue = False
+    has_headers = False
+    """Whether it has headers of its own: others the middlewares give any request."""
     keeps_pauses = True
     """Whether pauses hold it back; a pace does in any case."""
     is_sent = False

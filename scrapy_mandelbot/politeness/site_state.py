@@ -35,7 +35,8 @@ or failure, and are never written to. Every method that changes a site ends in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
 
 _RECENT = 64  # good answers; what a site that says no for the first time bore
 _TRIMMED_AT = 80  # of them; then the older ones are dropped
+# shared, as those of a request take 1.4 KiB
+_NO_HEADERS: Mapping[bytes, Sequence[bytes]] = {}
 
 
 def _nothing() -> None:
@@ -161,15 +164,16 @@ class Site:
         self.has_refused = False
         """Whether any request was refused lately: what it answers is looked at."""
         # when the requests of its last good answers were sent; most sites have few, for
-        # which a deque is four times as large
-        self._recent: list[float] | None = None
+        # which a list of numbers is twice as large, and a deque four times
+        self._recent: array[float] | None = None
         self._good_at = -1
         self._bot_blocks: BotBlockDetector | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
         self.well_way: tuple[Any, Any] = (None, None)
         """The headers and meta of the request for that page: by these it is requested
-        again.
+        again. No headers, if the middlewares gave it all that it had, and it went
+        through no proxy, which may need one.
         """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
@@ -392,7 +396,7 @@ class Site:
 
     # What it answers.
 
-    def answered(
+    def answered(  # noqa: C901 -- no call more for a page
         self,
         flight: Flight[Any],
         now: float,
@@ -408,18 +412,24 @@ class Site:
         """
         self.ticks += 1
         self.has_answered = True
-        if is_page and self._bot_blocks is not None:
-            self._bot_blocks.well(flight.request.url)
-        is_last = flight.tick > self._good_at
+        tick = flight.tick
+        is_last = tick > self._good_at
         if is_last:
-            self._good_at = flight.tick
-        if is_page and (is_last or not self.well_url):
+            self._good_at = tick
+        if is_page:
             request = flight.request
-            self.well_url = request.url
-            self.well_way = (request.headers, request.meta)
+            if self._bot_blocks is not None:
+                self._bot_blocks.well(request.url)
+            if is_last or not self.well_url:
+                meta = request.meta
+                headers = _NO_HEADERS
+                if flight.has_headers or "proxy" in meta:
+                    headers = request.headers
+                self.well_url = request.url
+                self.well_way = (headers, meta)
         recent = self._recent
         if recent is None:
-            self._recent = [flight.sent_at]
+            self._recent = array("d", (flight.sent_at,))
         else:
             recent.append(flight.sent_at)
             if len(recent) == _TRIMMED_AT:

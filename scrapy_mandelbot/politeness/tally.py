@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy_mandelbot.fields import (
     Column,
@@ -61,6 +61,24 @@ DENIED_SHARE = 3
 """One of so many answers, if it is one of these, is too many."""
 _ANSWERED = (End.SITE_FAILED, End.PAGE_FAILED)  # after an answer, unlike the others
 _ERROR = 400
+
+Key = TypeVar("Key")
+
+
+_MOST_SHARED = 1_000  # mappings
+_SHARED: dict[tuple[tuple[Any, int], ...], Mapping[Any, int]] = {}
+
+
+def with_more(counts: Mapping[Key, int], key: Key, more: int = 1) -> Mapping[Key, int]:
+    """Return counts by key with a larger one.
+
+    Nobody changes what is returned: equal counts are one object, as most sites have few
+    of them, and the same ones. A dict of each would take 200 bytes.
+    """
+    found = {**counts, key: counts.get(key, 0) + more}
+    if len(_SHARED) >= _MOST_SHARED:
+        _SHARED.clear()
+    return _SHARED.setdefault(tuple(found.items()), found)
 
 
 @recorded
@@ -162,7 +180,7 @@ class Tally:
 
     def count(self, end: End, requests: int = 1) -> None:
         """Count requests that end so; less than 0: that do not, after all."""
-        self.ends = {**self.ends, end: self.ends.get(end, 0) + requests}
+        self.ends = with_more(self.ends, end, requests)
 
     def count_answer(self, status: int, *, is_cached: bool) -> None:
         """Count an answer that is handed on."""
@@ -172,7 +190,7 @@ class Tally:
             self.pages += 1
         else:
             self.others += 1
-            self.statuses = {**self.statuses, status: self.statuses.get(status, 0) + 1}
+            self.statuses = with_more(self.statuses, status)
 
     def count_unchanged(self, status: int) -> None:
         """Count a 304 that is handed on as a copy with this status."""

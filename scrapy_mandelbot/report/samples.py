@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import floor, inf, log2
@@ -69,10 +70,11 @@ class Timeline:
     """Buckets of equal width since the crawl began.
 
     The numbers of all buckets are in one array: objects would take four times the
-    memory.
+    memory. A bucket in which nothing happened has none: most sites of a large crawl are
+    asked in few of its intervals.
     """
 
-    __slots__ = ("began", "numbers", "width")
+    __slots__ = ("_places", "began", "numbers", "width")
     SENT, ANSWERS, ERRORS, REFUSALS, FAILURES, TIMED, FIRST_BYTE, RATE = range(8)
 
     def __init__(self, began: float) -> None:
@@ -81,29 +83,32 @@ class Timeline:
         """Seconds of each bucket."""
         self.numbers = array("d")
         """The fields of `Bucket`, bucket by bucket."""
+        self._places = bytearray()
+        """Of each of these buckets, which one it is since the crawl began."""
 
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
         """Yield each bucket that is not empty, with its start in seconds since 1970."""
         size = len(_NOTHING)
-        for place in range(0, len(self.numbers), size):
-            numbers = self.numbers[place : place + size]
+        for number, place in enumerate(self._places):
+            numbers = self.numbers[number * size : (number + 1) * size]
             if any(numbers):
                 counts = map(int, numbers[: self.FIRST_BYTE])
                 bucket = Bucket(*counts, numbers[self.FIRST_BYTE], numbers[self.RATE])  # type: ignore[call-arg]
-                yield self.began + place // size * self.width, bucket
+                yield self.began + place * self.width, bucket
 
     def at(self, now: float) -> int:
         """Return the index in `numbers` at which the bucket of a time begins."""
-        number = max(0, int((now - self.began) / self.width))
-        while number >= MOST_BUCKETS:
+        place = max(0, int((now - self.began) / self.width))
+        while place >= MOST_BUCKETS:
             self._double()
-            number //= 2
-        place = number * len(_NOTHING)
-        if place >= len(self.numbers):
-            self.numbers.extend(
-                _NOTHING * (number + 1 - len(self.numbers) // len(_NOTHING))
-            )
-        return place
+            place //= 2
+        places = self._places
+        number = bisect_left(places, place)
+        begin = number * len(_NOTHING)
+        if number == len(places) or places[number] != place:
+            places.insert(number, place)
+            self.numbers[begin:begin] = _NOTHING
+        return begin
 
     def add(self, now: float, bucket: Bucket) -> None:
         """Add the sums of another bucket."""
@@ -114,25 +119,33 @@ class Timeline:
     def _double(self) -> None:
         """Merge pairs of buckets, in place: callers of `at` hold on to `numbers`."""
         size = len(_NOTHING)
+        places = self._places
         numbers = self.numbers
-        numbers.extend(_NOTHING * (len(numbers) // size % 2))
         self.width *= 2
-        for to, first in enumerate(range(0, len(numbers), 2 * size)):
+        for number in reversed(range(len(places))):
+            places[number] //= 2
+            if places[number + 1 : number + 2] != places[number : number + 1]:
+                continue
+            first = number * size
             one = numbers[first : first + size]
             later = numbers[first + size : first + 2 * size]
             merged = array("d", map(operator.add, one, later))
             merged[self.RATE] = later[self.RATE] or one[self.RATE]
-            numbers[to * size : (to + 1) * size] = merged
-        del numbers[len(numbers) // 2 :]
+            numbers[first : first + 2 * size] = merged
+            del places[number + 1]
 
 
 class QuantileSketch:
     """Counts values from 0 up in logarithmic buckets; quantiles are within 4.5 %."""
 
-    __slots__ = ("_counts", "count", "least", "most")
+    __slots__ = ("_first", "count", "counts", "least", "most")
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
+        self.counts = array("I")
+        """The values in each bucket, from the one of the least value to the one of the
+        largest. Most sites have few: a dict takes five times the memory.
+        """
+        self._first = 0  # the number of the first of these buckets
         self.count = 0
         self.least = inf
         self.most = 0.0
@@ -143,15 +156,36 @@ class QuantileSketch:
         self.least = min(self.least, value)
         self.most = max(self.most, value)
         place = floor(log2(min(max(value, _LEAST_VALUE), _MOST_VALUE)) * _PARTS)
-        self._counts[place] = self._counts.get(place, 0) + 1
+        number = place - self._first
+        if 0 <= number < len(self.counts):
+            self.counts[number] += 1
+        else:
+            self._count(place, 1)
+
+    def _count(self, place: int, values: int) -> None:
+        """Count so many values more in a bucket, which need not be there."""
+        counts = self.counts
+        if not counts:
+            self._first = place
+        before = max(0, self._first - place)
+        behind = max(0, place + 1 - self._first - len(counts))
+        counts[:0] = array("I", bytes(counts.itemsize * before))
+        counts.extend(array("I", bytes(counts.itemsize * behind)))
+        self._first -= before
+        counts[place - self._first] += values
+
+    def _by_place(self) -> Iterator[tuple[int, int]]:
+        """Yield the number of each bucket, the least first, and its values."""
+        return enumerate(self.counts, self._first)
 
     def merge(self, other: QuantileSketch) -> None:
         """Add all values of another sketch."""
         self.count += other.count
         self.least = min(self.least, other.least)
         self.most = max(self.most, other.most)
-        for place, count in other._counts.items():
-            self._counts[place] = self._counts.get(place, 0) + count
+        for place, values in other._by_place():
+            if values:
+                self._count(place, values)
 
     @property
     def median(self) -> float | None:
@@ -163,16 +197,17 @@ class QuantileSketch:
         if not self.count:
             return None
         left = share * self.count
-        for place in sorted(self._counts):
-            left -= self._counts[place]
+        for place, values in self._by_place():  # noqa: B007 -- the last one counts
+            left -= values
             if left <= 0:
                 break
         return self._middle(place)
 
     def mean(self, most: float) -> float:
         """Return the estimated mean of its values; larger ones count as `most`."""
-        counts = self._counts.items()
-        total = sum(min(self._middle(place), most) * count for place, count in counts)
+        total = 0.0
+        for place, values in self._by_place():
+            total += min(self._middle(place), most) * values
         return total / self.count
 
     def _middle(self, place: int) -> float:

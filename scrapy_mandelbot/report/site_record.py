@@ -23,7 +23,7 @@ from scrapy_mandelbot.fields import (
     field,
     recorded,
 )
-from scrapy_mandelbot.politeness.tally import End, Tally
+from scrapy_mandelbot.politeness.tally import End, Tally, with_more
 from scrapy_mandelbot.report.samples import (
     MOST_PAUSES,
     MOST_ROBOTS,
@@ -469,7 +469,7 @@ class SiteRecord(Tally):
 
     def count_robots(self, case: str) -> None:
         """Count how a request for /robots.txt went, with an answer or without."""
-        self.robots_seen = {**self.robots_seen, case: self.robots_seen.get(case, 0) + 1}
+        self.robots_seen = with_more(self.robots_seen, case)
 
     def answered_robots(self, answer: RobotsRecord) -> None:
         """Record an answer to /robots.txt."""

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.politeness.tally import End
 
-_CHANGED_ON_THE_WAY = (SLOT_KEY, "proxy")  # meta keys
+_CHANGED_ON_THE_WAY = frozenset({SLOT_KEY, "proxy"})  # meta keys
+_HEADERS_OF_ANY = frozenset({b"Referer"})
+"""What Scrapy itself gives a request that a callback yields."""
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
@@ -313,13 +315,15 @@ class InFlight:
             count += queue.waiting(site)
         return count
 
-    def add_from_queue(self, flight: Flight[Site]) -> None:
+    def add_from_queue(self, flight: Flight[Site]) -> None:  # noqa: C901 -- no call more for a page
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
         meta = request.meta
         slot = flight.slot
-        if SLOT_KEY in meta or "proxy" in meta:
+        if not request.headers.keys() <= _HEADERS_OF_ANY:
+            flight.has_headers = True
+        if not _CHANGED_ON_THE_WAY.isdisjoint(meta):
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         if self.shared_slot is not None:
             engine.put_in_slot(request, slot)
@@ -354,6 +358,7 @@ class InFlight:
     def add(self, request: Request, site: Site) -> Flight[Site]:
         """Note a request on its way, which need not be from the queue."""
         flight = Flight(request, site, tick=site.ticks)
+        flight.has_headers = True  # perhaps: the middlewares have seen it
         self.flights[request] = flight
         if not site.has_answered:
             self.unresponsive[flight] = None

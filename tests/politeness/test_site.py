@@ -499,6 +499,28 @@ def test_a_page_that_was_answered_well_is_known(site):
     assert site.well_url == site.name + "/2"
 
 
+@pytest.mark.parametrize(
+    ("has_headers", "meta", "are_kept"),
+    [
+        (True, {}, True),
+        (False, {"depth": 1}, False),
+        (False, {"proxy": "http://proxy.example"}, True),
+    ],
+)
+def test_the_headers_of_a_good_page_are_kept_only_if_the_next_request_needs_them(
+    site, has_headers, meta, are_kept
+):
+    """The middlewares give a request theirs once more, but a proxy its password only
+    with the first.
+    """
+    flight = hand_out(site, 100)
+    flight.has_headers = has_headers
+    flight.request.headers = {"Accept": "text/html"}
+    flight.request.meta = meta
+    site.answered(flight, 101, b"")
+    assert site.well_way == (flight.request.headers if are_kept else {}, meta)
+
+
 def test_what_was_refused_lets_others_go_first(site):
     """For as long as a first pause takes, after the pause; with its site, not alone."""
     refuse(site, 100)

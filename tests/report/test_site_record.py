@@ -13,6 +13,7 @@ from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
+    Bucket,
     LoadRecord,
     PauseRecord,
     QuantileSketch,
@@ -87,7 +88,16 @@ def test_a_sketch_stays_small():
     spread = QuantileSketch()
     for number in range(100_000):
         spread.add(number * 1.7e-3)
-    assert len(spread._counts) < 310
+    assert len(spread.counts) < 310
+
+
+def test_a_sketch_of_few_values_takes_little_room():
+    """Most sites of a crawl have some pages, and three sketches."""
+    sketch = QuantileSketch()
+    for seconds in (0.2, 0.15, 0.4):
+        sketch.add(seconds)
+    assert sketch.least < sketch.median < sketch.most
+    assert sys.getsizeof(sketch.counts) < 200
 
 
 # Timelines.
@@ -123,6 +133,20 @@ def test_a_timeline_of_a_quiet_site_is_short():
     timeline.numbers[timeline.at(NOW) + Timeline.SENT] += 1
     timeline.numbers[timeline.at(NOW + 3 * FIRST_WIDTH) + Timeline.ERRORS] += 1
     assert [start - NOW for start, _ in timeline] == [0, 3 * FIRST_WIDTH]
+
+
+def test_a_timeline_has_no_room_for_what_did_not_happen():
+    """A site of a large crawl is asked in few of its intervals, in any order."""
+    timeline = Timeline(NOW)
+    seconds = [MOST_BUCKETS - 1, 3, 3, 0, 4]
+    for second in seconds:
+        timeline.numbers[timeline.at(NOW + second) + Timeline.SENT] += 1
+    assert len(timeline.numbers) == 4 * len(Bucket._fields)
+    sent = [(start - NOW, bucket.sent) for start, bucket in timeline]
+    assert sent == [(0, 1), (3, 2), (4, 1), (MOST_BUCKETS - 1, 1)]
+    timeline.at(NOW + MOST_BUCKETS)
+    sent = [(start - NOW, bucket.sent) for start, bucket in timeline]
+    assert sent == [(0, 1), (2, 2), (4, 1), (MOST_BUCKETS - 2, 1)]
 
 
 def test_a_timeline_takes_the_same_room_however_much_happens(record):

@@ -193,3 +193,19 @@ def test_as_many_may_be_under_way_as_there_are(world):
     for flight in flights:
         world.in_flight.release(flight)
     assert len(world.in_flight) == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "has_headers"),
+    [
+        ({}, False),
+        ({"Referer": "https://example.com"}, False),
+        ({"Referer": "https://example.com", "Accept": "application/json"}, True),
+        ({"User-Agent": "Another/1.0"}, True),
+    ],
+)
+def test_a_request_has_headers_if_the_spider_gave_it_any(world, headers, has_headers):
+    """What Scrapy gives any request, it gives one that is sent again."""
+    flight = handed_out(Request("https://example.com/page", headers=headers))
+    world.in_flight.add_from_queue(flight)
+    assert flight.has_headers is has_headers

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 
+from scrapy_mandelbot.politeness import tally
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
-from scrapy_mandelbot.politeness.tally import Tally
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.throttle import site_map
 from scrapy_mandelbot.throttle.site_map import Sites
 
@@ -43,3 +44,30 @@ def test_what_was_counted_before_records_began_is_not_lost():
     sites.count_by(record, records.values)
     sites.of("http://one.example").tally.pages += 2
     assert sites.counted().pages == 5
+
+
+def test_sites_share_the_counts_that_are_equal():
+    """Most have few ends, and the same ones; no count of one is another's."""
+    one = Tally()
+    other = Tally()
+    for counted in (one, other):
+        counted.count_answer(404, is_cached=False)
+        counted.count(End.SEEN)
+    assert one.statuses is other.statuses
+    assert one.ends is other.ends
+    other.count_answer(404, is_cached=False)
+    other.count(End.SEEN, -1)
+    assert (one.statuses, other.statuses) == ({404: 1}, {404: 2})
+    assert (one.ends, other.ends) == ({End.SEEN: 1}, {End.SEEN: 0})
+
+
+def test_counts_that_are_shared_are_bounded(monkeypatch):
+    """A site may answer with any status, any number of times."""
+    shared = {}
+    monkeypatch.setattr(tally, "_SHARED", shared)
+    monkeypatch.setattr(tally, "_MOST_SHARED", 5)
+    one = Tally()
+    for status in range(400, 450):
+        one.count_answer(status, is_cached=False)
+    assert len(one.statuses) == 50
+    assert len(shared) <= 5
