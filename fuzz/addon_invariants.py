@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
-from scrapy_mandelbot.store.packing import pack, unpack
+from scrapy_mandelbot.store import pack, unpack
 
 MOST_SAID = 300  # characters of a type or title, escapes included
 

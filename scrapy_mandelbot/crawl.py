@@ -51,7 +51,7 @@ from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import fail_cleanly
-from scrapy_mandelbot.store import open_store
+from scrapy_mandelbot.store.opener import open_store
 from scrapy_mandelbot.throttle.load import Load
 from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle

@@ -11,6 +11,7 @@ from itertools import chain
 from types import SimpleNamespace
 
 import pytest
+from mandelbot.formatting import clock_time, moment
 from support.package_source import NODES
 
 from scrapy_mandelbot import signals
@@ -23,7 +24,6 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.politeness.tally import End
-from scrapy_mandelbot.time_text import clock_time, moment
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

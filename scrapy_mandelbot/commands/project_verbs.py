@@ -18,11 +18,11 @@ from mandelbot.formatting import columns, without_credentials
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.settings.config import settings_in_force
-from scrapy_mandelbot.store import open_to_look
+from scrapy_mandelbot.store.opener import open_to_look
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.project import ProjectInvocation
-    from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.store import Store
 
 _MOST_LOGGED = 1_000  # records of a store
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output import cut, joined
-from mandelbot.formatting import columns, counted, printable, shown
+from mandelbot.formatting import (
+    columns,
+    counted,
+    iso_time,
+    moment,
+    printable,
+    shown,
+    without_zone,
+)
 
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle
 
     from scrapy_mandelbot.job.opened_job import JobContents, Repair
     from scrapy_mandelbot.job.site_handover import StoredBudget
-    from scrapy_mandelbot.store.contract import CachedRobots
+    from scrapy_mandelbot.store import CachedRobots
 
 _COPY_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 _JOB_HEAD = ("waiting", "in flight", "site", "why it waits")

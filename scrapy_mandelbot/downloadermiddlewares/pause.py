@@ -24,7 +24,7 @@ from mandelbot.answers.meaning import (
     ResponseMeaning,
     meaning_of,
 )
-from mandelbot.formatting import counted
+from mandelbot.formatting import counted, duration
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware, get_retry_request
@@ -34,19 +34,13 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares.other_answers import (
-    count_other,
-    report_failed,
-)
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Wait
-from scrapy_mandelbot.politeness.probe import SAFE_METHODS
+from scrapy_mandelbot.politeness.flight import GO, NEVER, SAFE_METHODS, Wait
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
     is_of_the_package,
 )
-from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,6 +280,10 @@ class PauseMiddleware:
                 flight.site.tally.count_answer(status, is_cached=is_cached)
             else:
                 is_handled = self._is_handled(request, response)
+                from scrapy_mandelbot.downloadermiddlewares.other_answers import (  # noqa: PLC0415 -- few
+                    count_other,
+                )
+
                 count_other(self.crawler, flight, response, is_handled=is_handled)
             if self._budgets is not None:
                 self._budgets.answered(flight, response)
@@ -457,6 +455,10 @@ class PauseMiddleware:
             end = fate_of(self._crawl, flight)
             flight.site.tally.count(end)
             if end in flight.site.tally.LOST:
+                from scrapy_mandelbot.downloadermiddlewares.other_answers import (  # noqa: PLC0415 -- few
+                    report_failed,
+                )
+
                 report_failed(self._crawl, flight, end, response.status)
         self._throttle.handed_on(flight)
         self._throttle.release(flight)

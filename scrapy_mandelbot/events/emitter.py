@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import counted, printable, shown
-
-from scrapy_mandelbot.time_text import clock_time, moment
+from mandelbot.formatting import clock_time, counted, moment, printable, shown
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

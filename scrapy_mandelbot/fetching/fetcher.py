@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.http_cache import HttpCache
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.store.contract import CachedRobots, Store
+    from scrapy_mandelbot.store import CachedRobots, Store
 
 MOST_CITED = 5_000
 """Sitemap lines that are read of a file; each may cite an index of 50,000."""

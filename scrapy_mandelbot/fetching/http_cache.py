@@ -18,7 +18,7 @@ from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot.fetching.decoding import decoded
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

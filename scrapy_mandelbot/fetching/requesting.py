@@ -35,7 +35,7 @@ from scrapy_mandelbot.clock import LATE
 from scrapy_mandelbot.engine import SLOT_KEY
 from scrapy_mandelbot.fetching.credentials import AUTHORIZATION, META_KEYS
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.fetching.download_limits import Download
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.store import Store
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000

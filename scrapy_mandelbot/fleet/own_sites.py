@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
-    from scrapy_mandelbot.store.contract import CachedRobots
+    from scrapy_mandelbot.store import CachedRobots
 
 # seconds; a site that is paused for longer is given back, with its pause
 HELD_WHILE_PAUSED = 10.0

@@ -28,7 +28,7 @@ from scrapy_mandelbot.job.opened_job import (
 from scrapy_mandelbot.job.opening import open_locked
 from scrapy_mandelbot.job.outline import outline
 from scrapy_mandelbot.job.site_handover import read_handover
-from scrapy_mandelbot.store import open_to_look
+from scrapy_mandelbot.store.opener import open_to_look
 
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
 _NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.flight import OUTLASTS_RUN
-from scrapy_mandelbot.store.packing import pack
+from scrapy_mandelbot.store import pack
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, as_row
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import CachedRobots
+    from scrapy_mandelbot.store import CachedRobots
 
 ENDLESS = "inf"  # of a site that is given up: no worker gets it before the next run
 _MOST = 50  # pauses of a site, which chooses the paths of its sections

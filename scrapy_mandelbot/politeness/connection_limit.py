@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from math import inf
 
-from scrapy_mandelbot.politeness.causes import BY_CHANCE
+from scrapy_mandelbot.politeness.pause_policy import BY_CHANCE
 
 _RUNS = 2  # pauses that have to begin at about the same number
 _ABOUT = 1.5  # times the least number of them, or one more

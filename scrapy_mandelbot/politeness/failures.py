@@ -48,7 +48,7 @@ from collections import OrderedDict
 from math import inf
 from typing import ClassVar
 
-from scrapy_mandelbot.politeness.causes import BY_CHANCE
+from scrapy_mandelbot.politeness.pause_policy import BY_CHANCE
 
 MOST_FAILED_PAGES = 1_000
 """Of a site; those that failed first are forgotten."""

@@ -21,10 +21,9 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy_mandelbot.politeness.causes import BY_CHANCE
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import BY_CHANCE, PausePolicy, Refusal
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight

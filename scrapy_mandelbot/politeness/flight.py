@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NOBODY: frozenset[Any] = frozenset()
 """No requests: shared, as each set takes 216 bytes, and a crawl holds many sites."""
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 EXEMPT = "/ dont_obey_budget"
 """In place of a section's path: these requests neither count nor wait for a budget."""
 

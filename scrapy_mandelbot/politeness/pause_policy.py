@@ -1,18 +1,43 @@
-"""How long pauses last: exponential backoff, and what the next pause inherits."""
+"""How long pauses last: exponential backoff, and what the next pause inherits.
+
+Also what may be the cause of a site's refusals, and how much of them chance explains.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
-from scrapy_mandelbot.politeness.causes import Mode
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.rate_control import RateControl
-
+BY_CHANCE = 0.05
+"""What is less likely is no chance: that so many probes failed, that a section is
+refused.
+"""
+MOST_BY_CHANCE = 3
+"""Failed probes that chance explains, at most: then the site is down, or they were dead
+pages.
+"""
 _REMEMBERED = 60.0  # seconds; no pause begins with more
+
+
+class Mode(Enum):
+    """What is known of a site's refusals."""
+
+    RAMP = "ramp"
+    CHANCE = "chance"
+    LIMIT = "limit"
+    SLOW = "slow limit"
+
+
+class Evidence(Protocol):
+    """What the length of a pause needs of what is known: a ``RateControl`` has it."""
+
+    mode: Mode
+
+    def explains(self, failed_probes: int) -> bool:
+        """Return whether a limit explains so many probes that failed."""
 
 
 class Backoff:
@@ -46,7 +71,7 @@ class Backoff:
         self.resumed_at = -inf
         """When the last pause ended."""
 
-    def begin(self, now: float, rate_control: RateControl | None) -> float | None:
+    def begin(self, now: float, rate_control: Evidence | None) -> float | None:
         """Begin a pause.
 
         Returns its seconds if the last one is remembered, else None.
@@ -68,7 +93,7 @@ class Backoff:
         self.is_recalled = True
         return self._remembered
 
-    def lengthen(self, rate_control: RateControl | None) -> None:
+    def lengthen(self, rate_control: Evidence | None) -> None:
         """Note a failed probe."""
         self.failed += 1
         self.place += 1
@@ -78,7 +103,7 @@ class Backoff:
             self.step += 1
             self._recall()
 
-    def end(self, now: float, rate_control: RateControl | None) -> None:
+    def end(self, now: float, rate_control: Evidence | None) -> None:
         """Note that a probe was answered well."""
         self.resumed_at = now
         if self.is_conclusive(rate_control):
@@ -87,7 +112,7 @@ class Backoff:
             self._remembered = min(self._policy.own_pause(self.step), _REMEMBERED)
         self.failed = 0
 
-    def is_conclusive(self, rate_control: RateControl | None) -> bool:
+    def is_conclusive(self, rate_control: Evidence | None) -> bool:
         """Return whether the site was well at once, or as soon as chance has it."""
         return not self.failed or (
             rate_control is not None and rate_control.explains(self.failed)

@@ -11,8 +11,9 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.causes import MOST_BY_CHANCE, Mode
 from scrapy_mandelbot.politeness.faults import sections_of
+from scrapy_mandelbot.politeness.flight import SAFE_METHODS
+from scrapy_mandelbot.politeness.pause_policy import MOST_BY_CHANCE, Mode
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause
@@ -27,8 +28,6 @@ MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
 # requests, for a probe from elsewhere; twice as many after each that failed
 _LOOKED_THROUGH = 64
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
 # of the requests that are looked through; its multiples are spread evenly
 _GOLDEN = 0.618
 

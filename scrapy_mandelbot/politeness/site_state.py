@@ -41,6 +41,8 @@ from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import clock_time
+
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.connection_ceiling import (
     HOLDS_NO_PLACE_AFTER,
@@ -60,7 +62,6 @@ from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.tally import Tally
-from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector

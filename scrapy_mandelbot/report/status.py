@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 
-from mandelbot.formatting import columns, counted, shown
-
-from scrapy_mandelbot.time_text import clock_time
+from mandelbot.formatting import clock_time, columns, counted, shown
 
 
 class Reason(Enum):

@@ -20,7 +20,6 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import EXEMPT, GO, Decision, Flight
-from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.scheduling.round_robin import (
     DELAYED,
@@ -754,7 +753,13 @@ class SiteQueue:
         """
         if queue.section == DELAYED or self._is_past_pauses(queue):
             return self._storage.pop(queue.name)
-        most = looked_through(queue.site)
+        most = 1
+        if queue.site.has_refused:
+            from scrapy_mandelbot.politeness.probe import (  # noqa: PLC0415 -- few sites
+                looked_through,
+            )
+
+            most = looked_through(queue.site)
         if most == 1:
             request = self._storage.pop(queue.name)
         else:
@@ -771,6 +776,10 @@ class SiteQueue:
 
         None: a health check is sent.
         """
+        from scrapy_mandelbot.politeness.probe import (  # noqa: PLC0415 -- few sites
+            look_for_probe,
+        )
+
         chosen, looked_at = look_for_probe(
             queue.site,
             partial(self._storage.take, queue.name),

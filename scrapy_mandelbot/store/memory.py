@@ -8,8 +8,7 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from scrapy_mandelbot.store.contract import CachedRobots
-from scrapy_mandelbot.store.packing import pack, unpack
+from scrapy_mandelbot.store import CachedRobots, pack, unpack
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause

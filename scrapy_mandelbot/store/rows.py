@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from mandelbot.formatting import counted
 
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.store.contract import CachedRobots
-from scrapy_mandelbot.store.packing import unpack
+from scrapy_mandelbot.store import CachedRobots, unpack
 from scrapy_mandelbot.store.sqlite_file import as_text
 
 logger = logging.getLogger(__name__)

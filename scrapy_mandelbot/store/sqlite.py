@@ -20,10 +20,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from scrapy_mandelbot.store import ANOTHER_PACE, Store, pack, unpack
 from scrapy_mandelbot.store import rows as stored
-from scrapy_mandelbot.store.contract import ANOTHER_PACE, Store
 from scrapy_mandelbot.store.memory import LIMIT, Recent
-from scrapy_mandelbot.store.packing import pack, unpack
 from scrapy_mandelbot.store.sqlite_file import (
     as_text,
     is_locked,
@@ -34,7 +33,7 @@ from scrapy_mandelbot.store.sqlite_file import (
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
-    from scrapy_mandelbot.store.contract import CachedRobots
+    from scrapy_mandelbot.store import CachedRobots
 
 T = TypeVar("T")
 

@@ -29,7 +29,6 @@ from scrapy_mandelbot.politeness.concurrency_limit import (
     ConcurrencyLimit,
 )
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.probe import PROBE_IS_LATE, late_at, pauses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -530,6 +529,12 @@ class InFlight:
         Where the look itself is late, an answer may have come that could not be read:
         the probe gets as much time from now on, once, and no more than a probe has.
         """
+        from scrapy_mandelbot.politeness.probe import (  # noqa: PLC0415 -- of a paused site
+            PROBE_IS_LATE,
+            late_at,
+            pauses_of,
+        )
+
         for pause in pauses_of(site):
             if pause.probe is not flight:
                 continue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Timers
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.store import Store
     from scrapy_mandelbot.throttle.in_flight import InFlight
     from scrapy_mandelbot.throttle.site_map import Sites
 

@@ -20,7 +20,6 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
-from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.store.contract import Store
+    from scrapy_mandelbot.store import Store
     from scrapy_mandelbot.throttle.budgets import Budgets
     from scrapy_mandelbot.throttle.health_check import HealthCheck
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
@@ -241,11 +240,19 @@ class Throttle:
                 self._note_wait(site, now)
             until = decision.until
             if until == inf:  # until the probe has its answer, or takes too long
-                until = min(late_at(site, pause) for pause in pauses_of(site))
+                until = self._probe_is_late_at(site)
             self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
         return decision
+
+    def _probe_is_late_at(self, site: Site) -> float:
+        from scrapy_mandelbot.politeness.probe import (  # noqa: PLC0415 -- of a paused site
+            late_at,
+            pauses_of,
+        )
+
+        return min(late_at(site, pause) for pause in pauses_of(site))
 
     def decide_past_pauses(self, site: Site) -> Decision:
         """Decide on a request that waits for no pause: only for a delay, or a hold."""

@@ -22,7 +22,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands.verbs import VERBS
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PAGE = library_page("command")

@@ -9,7 +9,7 @@ import pytest
 from crawling import ensureDeferred
 from webs import Answer
 
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 HEAD = '<?xml version="1.0"?><{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

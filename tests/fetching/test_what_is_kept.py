@@ -32,7 +32,7 @@ from scrapy_mandelbot.fetching.requesting import (
     RobotsRequester,
 )
 from scrapy_mandelbot.settings.config import Config
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 
 SITE = "https://example.com"

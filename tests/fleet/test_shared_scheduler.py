@@ -25,7 +25,7 @@ from scrapy_mandelbot.fleet.job_server import ServerAwayError, ServerRefusedErro
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.job_store import Place, StorageError
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS

@@ -44,7 +44,7 @@ from scrapy_mandelbot.settings.redis_url import checked
 from scrapy_mandelbot.settings.values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, EntryFile
 from scrapy_mandelbot.sitemap_crawl.progress import Progress
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE = "https://a.example"

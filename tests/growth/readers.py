@@ -42,7 +42,7 @@ from scrapy_mandelbot.fetching.download_limits import (
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading
 from scrapy_mandelbot.spidermiddlewares.robot_tags import nofollow_links
-from scrapy_mandelbot.store.packing import unpack as unpack_stored
+from scrapy_mandelbot.store import unpack as unpack_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -497,7 +497,7 @@ READERS = (
         "a stored copy of a robots.txt",
         lambda body: len(_stored(body)),
         {BOMB: bomb(lambda body: b"\x01" + zlib.compress(body), b"\0" * 64, 8_000)},
-        ("scrapy_mandelbot/store/packing.py:unpack",),
+        ("scrapy_mandelbot/store/__init__.py:unpack",),
         16_777_216,
         size=4_096,
     ),
@@ -543,7 +543,7 @@ NOT_DRIVEN = {
     "scrapy_mandelbot/spidermiddlewares/robot_tags.py:_may_state_terms": (
         "whether there is a header"
     ),
-    "scrapy_mandelbot/store/contract.py:CachedRobots.conditions": (
+    "scrapy_mandelbot/store/__init__.py:CachedRobots.conditions": (
         "two headers that are sent, as they came"
     ),
     "scrapy_mandelbot/throttle/health_check.py:HealthCheck._request_to": (

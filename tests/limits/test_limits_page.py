@@ -35,7 +35,7 @@ NO_LIMITS = {
     "politeness.connection_ceiling._LONGEST": "times as long until one more is tried",
     "politeness.connection_ceiling._MOST_IN_A_ROW": "what chance explains",
     "politeness.connection_ceiling._REMEMBERED": "how late a reset may be",
-    "politeness.causes.MOST_BY_CHANCE": "what chance explains",
+    "politeness.pause_policy.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
     "mandelbot.answers.failures._LONGEST_LABEL": "what a name can be",
     "mandelbot.origins._LONGEST_NAME": "what a name can be",

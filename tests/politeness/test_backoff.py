@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 from pause_facts import Fact, Sent
 
-from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
-from scrapy_mandelbot.politeness.pause_policy import Backoff, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import Backoff, Mode, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.rate_control import RateControl
 
 

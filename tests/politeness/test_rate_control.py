@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.limit_estimator import Reading
+from scrapy_mandelbot.politeness.pause_policy import Mode
 from scrapy_mandelbot.politeness.rate_control import RateControl
 from scrapy_mandelbot.politeness.slow_limit_estimator import BELOW
 

@@ -11,7 +11,6 @@ import pytest
 from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot import RobotsTxt
 
-from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
 from scrapy_mandelbot.politeness.faults import (
@@ -27,7 +26,12 @@ from scrapy_mandelbot.politeness.pause import (
     PauseEffect,
     PauseState,
 )
-from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import (
+    LeftPause,
+    Mode,
+    PausePolicy,
+    Refusal,
+)
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,

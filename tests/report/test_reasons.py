@@ -10,10 +10,9 @@ from flights import follow
 from mandelbot import RobotsTxt
 from scrapy import Request
 
-from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import Mode, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held, limit_text
 from scrapy_mandelbot.report.status import Reason

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

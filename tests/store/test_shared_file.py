@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 import pytest
 
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.sqlite import _MOST_AT_ONCE, SqliteStore
 
 SITE, OTHER = "https://example.com", "https://other.example"

@@ -14,8 +14,7 @@ from contextlib import closing, suppress
 import pytest
 
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.store.contract import CachedRobots
-from scrapy_mandelbot.store.packing import LONGEST_BODY, unpack
+from scrapy_mandelbot.store import LONGEST_BODY, CachedRobots, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE = "https://example.com"
@@ -101,7 +100,7 @@ def test_a_kill_9_loses_nothing_that_was_put(path):
     """The last change is in the file, and the file is whole."""
     code = (
         "import os, sys\n"
-        "from scrapy_mandelbot.store.contract import CachedRobots\n"
+        "from scrapy_mandelbot.store import CachedRobots\n"
         "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
         "store = SqliteStore(sys.argv[1])\n"
         "for number in range(501):\n"

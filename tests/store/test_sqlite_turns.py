@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE, OTHER = "https://example.com", "https://other.example"

@@ -23,7 +23,7 @@ from scrapy_mandelbot.job.site_handover import SiteHandover, StoredBudget
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
-from scrapy_mandelbot.store.contract import CachedRobots
+from scrapy_mandelbot.store import CachedRobots
 
 if TYPE_CHECKING:
     from shared_jobs import Worker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness.causes import Mode
+from scrapy_mandelbot.politeness.pause_policy import Mode
 from scrapy_mandelbot.politeness.rate_control import RateControl
 
 

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.robotstxt.grammar import searchable
-from mandelbot.robotstxt.groups import select_groups
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.verdict import ROBOTS_TXT, Rule, RuleList, Verdict, scan
 
@@ -69,6 +68,8 @@ class Decider:
     def selection(self) -> GroupMatch:
         """The robot's groups."""
         if self._selection is None:
+            from mandelbot.robotstxt.groups import select_groups  # noqa: PLC0415 -- not for most
+
             self._selection = select_groups(
                 searchable(self._body), self._grammar, self._names
             )

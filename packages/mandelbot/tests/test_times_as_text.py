@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_mandelbot.time_text import (
+from mandelbot.formatting import (
     clock_time,
     duration,
     iso_time,
