@@ -106,6 +106,7 @@ class Site:
         "reported",
         "reserving",
         "rules",
+        "rules_asked_at",
         "scout",
         "slots",
         "tally",
@@ -115,7 +116,7 @@ class Site:
         "well_way",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 -- its fields
         self, name: str, policy: PausePolicy, tally: Tally | None = None
     ) -> None:
         self.name = name
@@ -173,6 +174,8 @@ class Site:
         """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
+        self.rules_asked_at = -inf
+        """When its robots.txt was asked for that came last; a limit counts it."""
         self.slots: tuple[str, ...] = ()
         """Download slots through which its requests went."""
         self.tally = tally or Tally()
@@ -371,10 +374,11 @@ class Site:
             self.recheck()
         return is_news
 
-    def _scout_released(self, flight: Flight[Any], _now: float) -> bool:
+    def _scout_released(self, flight: Flight[Any], now: float) -> bool:
         if self.scout is not flight:
             return False
         self.scout = None
+        flight.sent_at = now  # its page: a robots.txt may take long
         return True
 
     @property
@@ -483,7 +487,7 @@ class Site:
             if faults.is_mixed(flight.request):
                 refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
-                flight, refusal, self._lately(), has_served=self.has_answered
+                flight, refusal, self._counted_lately(), has_served=self.has_answered
             )
         else:
             pause.released(flight, refusal.now)
@@ -647,7 +651,7 @@ class Site:
         """
         pause = self._own_pause()
         effect = pause.refused(
-            flight, refusal, self._lately(), has_served=self.has_answered
+            flight, refusal, self._counted_lately(), has_served=self.has_answered
         )
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
@@ -808,6 +812,13 @@ class Site:
     def _lately(self) -> Sequence[float]:
         """Return when the requests of its last good answers were sent."""
         return (self._recent or ())[-_RECENT:]
+
+    def _counted_lately(self) -> Sequence[float]:
+        """Return when those requests were sent that a limit has counted lately."""
+        pages = self._lately()
+        if self.rules_asked_at == -inf or len(pages) == _RECENT:
+            return pages
+        return (self.rules_asked_at, *pages)
 
     def _own_faults(self) -> Faults:
         if not self.has_refused:

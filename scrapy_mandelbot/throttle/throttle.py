@@ -387,7 +387,9 @@ class Throttle:
         """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
-            self.sites.of(values["site"]).has_answered = True
+            site = self.sites.of(values["site"])
+            site.has_answered = True
+            site.rules_asked_at = values["asked_at"]
 
     def scouted(self, flight: Flight[Site]) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""

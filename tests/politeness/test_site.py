@@ -122,6 +122,19 @@ def test_of_many_good_answers_the_last_64_are_remembered(site, monkeypatch, page
     assert asked == [[*range(max(0, pages - 64), pages)]]
 
 
+@pytest.mark.parametrize("pages", [0, 3, 64])
+def test_a_robots_txt_counts_before_the_first_pages(site, monkeypatch, pages):
+    """A limit may count it, too; of many pages it is long ago."""
+    asked = []
+    monkeypatch.setattr(
+        Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
+    )
+    site.rules_asked_at = -1.0
+    serve(site, pages)
+    refuse(site, pages)
+    assert asked == [[-1.0, *range(pages)][-64:]]
+
+
 def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     """The scout; the others may go when it knows, whatever becomes of it."""
     scout = hand_out(site, 100, scout=True)
