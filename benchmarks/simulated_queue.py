@@ -59,6 +59,10 @@ class SiteAndQueue:
         self._tries: dict[str, int] = {}
         self._is_asked = False
 
+    def rules_read(self, sent: float) -> None:
+        """Note that its robots.txt has come, which was asked for then."""
+        self.site.rules_asked_at = sent
+
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now

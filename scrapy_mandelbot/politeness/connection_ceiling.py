@@ -77,7 +77,9 @@ class ConnectionCeiling:
         "_losses",
         "_lost_at",
         "_needed",
+        "_owed",
         "_round_trips",
+        "_sent_back",
         "confirmed",
         "most",
     )
@@ -99,6 +101,8 @@ class ConnectionCeiling:
         self._burst_ended = -1
         self._accepted = 0
         self._lost_at = 0
+        self._sent_back: set[bytes] = set()  # pages of that burst, uncounted
+        self._owed: set[bytes] = set()  # those of bursts that no limit explains
         self._given: deque[_Given] = deque(maxlen=_REMEMBERED)
         self._round_trips = _ROUND_TRIPS
         self._left = 0  # good answers until one more is tried
@@ -126,7 +130,7 @@ class ConnectionCeiling:
         """
         is_limited = self.most < inf
         if is_limited and sent <= self._burst_ended:
-            return self._fall(self._accepted - 1, now)
+            return self._fall(page, self._accepted - 1, now)
         given = self._given_at(sent)
         if given is not None and given.is_trial and at_once > 1:
             self._lost_in_trial(given.most, now)
@@ -141,8 +145,15 @@ class ConnectionCeiling:
         if len(self._in_a_row) >= self._needed:
             self._lost_at = max(self._lost_at, at_once + 1)
             self._burst_ended = now
-            return self._fall(at_once - 1, now)
+            self._sent_back.clear()
+            return self._fall(page, at_once - 1, now)
         return False
+
+    def take_owed(self, page: bytes) -> bool:
+        """Return whether a loss of this page is counted late, once."""
+        is_owed = page in self._owed
+        self._owed.discard(page)
+        return is_owed
 
     def lost_check(self, sent: int, now: int) -> None:
         """Note that a page was lost that was well; `sent` and `now` are in ticks."""
@@ -150,9 +161,10 @@ class ConnectionCeiling:
         if given is not None and given.is_trial and self._doubtful < inf:
             self._confirm(now)
 
-    def answered(self, now: int) -> None:
-        """Note a good answer; `now` is in ticks."""
-        self._has_answered = True
+    def answered(self, now: int, *, is_check: bool = False) -> None:
+        """Note a good answer, to a check or another request; `now` is in ticks."""
+        if not is_check:
+            self._has_answered = True
         self._in_a_row.clear()
         if self.most == inf:
             return
@@ -160,12 +172,14 @@ class ConnectionCeiling:
         if self._left <= 0:
             self._try_more(now)
 
-    def _fall(self, accepted: int, now: int) -> bool:
+    def _fall(self, page: bytes, accepted: int, now: int) -> bool:
         """Give no more than were accepted; return whether any was."""
         self._accepted = accepted
         if accepted < 1:
+            self._owed |= self._sent_back
             self._refute()
             return False
+        self._sent_back.add(page)
         if accepted < self.most:
             self._give(accepted, now)
         return True
@@ -224,6 +238,7 @@ class ConnectionCeiling:
         self._burst_ended = -1
         self._lost_at = 0
         self._in_a_row.clear()
+        self._sent_back.clear()
         self._given.clear()
 
 

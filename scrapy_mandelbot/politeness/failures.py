@@ -19,15 +19,17 @@ that is refused, a name that does not resolve.) The rules:
    that pages spent since the last good answer are given back, up to six of a page, but
    not those of the page that failed first: it may be why, and dies alone. If no page
    can be checked, a request has to fail that was sent after the first failure was
-   known; where new connections are lost before any page was well, that of a page which
-   failed before. Where outages began with different pages, the site flaps,
-   and the page that failed first is forgiven once.
+   known. Before any page was well, time-outs are no outage: a site that answers only
+   its robots.txt may never answer a page. Where new connections are lost then, a page
+   has to fail that failed before. Where outages began with different pages, the site
+   flaps, and the page that failed first is forgiven once.
 6. What fails while the site is paused goes back to the queue, uncounted. The probe is
    the page of rule 3 first, also where a limit of the rate is known, which counts it:
    those that wait may be what takes the site down, and would probe it by turns.
 7. *Connections*: a connection that is lost beside others may be one above the number
    that the site accepts. Then the page goes back uncounted, and the site gets fewer
-   requests at once: see `connection_ceiling.py`. Nothing is paused.
+   requests at once: see `connection_ceiling.py`. Nothing is paused. Where the site
+   accepted none of a burst, the try is counted when the page fails next.
 8. *Old connections*: a page that failed may have met a broken server behind a load
    balancer, by a connection that leads to this server as long as it is kept open. So
    the connection that was used last is closed, and what is sent next uses a new one:
@@ -80,7 +82,9 @@ class FailedPage:
         self.spent = 0
         """The tries of RetryMiddleware that its failures in doubt have cost."""
         self.owed = 0
-        """Tries that were spent in an outage, and are given back when it fails next."""
+        """Tries that were spent in an outage, and are given back when it fails next;
+        below 0: those that are counted late.
+        """
 
 
 class Failures:

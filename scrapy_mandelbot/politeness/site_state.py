@@ -106,6 +106,7 @@ class Site:
         "reported",
         "reserving",
         "rules",
+        "rules_asked_at",
         "scout",
         "slots",
         "tally",
@@ -115,7 +116,7 @@ class Site:
         "well_way",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 -- its fields
         self, name: str, policy: PausePolicy, tally: Tally | None = None
     ) -> None:
         self.name = name
@@ -173,6 +174,8 @@ class Site:
         """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
+        self.rules_asked_at = -inf
+        """When its robots.txt was asked for that came last; a limit counts it."""
         self.slots: tuple[str, ...] = ()
         """Download slots through which its requests went."""
         self.tally = tally or Tally()
@@ -371,10 +374,11 @@ class Site:
             self.recheck()
         return is_news
 
-    def _scout_released(self, flight: Flight[Any], _now: float) -> bool:
+    def _scout_released(self, flight: Flight[Any], now: float) -> bool:
         if self.scout is not flight:
             return False
         self.scout = None
+        flight.sent_at = now  # its page: a robots.txt may take long
         return True
 
     @property
@@ -385,6 +389,11 @@ class Site:
             return self.reserving
         return self.reserving | {probe}
 
+    @property
+    def has_brought_page(self) -> bool:
+        """Whether it answered a page well in this run, and not only its robots.txt."""
+        return self.well_way[0] is not None
+
     # What it answers.
 
     def answered(
@@ -394,10 +403,12 @@ class Site:
         fingerprint: bytes,
         *,
         is_page: bool = True,
+        is_check: bool = False,
     ) -> PauseEffect | None:
         """Note an answer that causes no pause.
 
         `fingerprint`: anything where `has_refused` is False. `is_page`: it is no error.
+        `is_check`: the page was requested again, as others failed.
         """
         self.ticks += 1
         self.has_answered = True
@@ -420,7 +431,7 @@ class Site:
         if not self.has_refused:
             return None
         self._note_served(flight, now)
-        self._note_well(flight, fingerprint)
+        self._note_well(flight, fingerprint, is_check=is_check)
         ended = self.faults.answered(flight, fingerprint, now)
         suspects = self._put_suspects_aside(now)
         effect = self.pause.answered(flight, now)
@@ -435,12 +446,14 @@ class Site:
         self.recheck()
         return effect
 
-    def _note_well(self, flight: Flight[Any], fingerprint: bytes) -> None:
+    def _note_well(
+        self, flight: Flight[Any], fingerprint: bytes, *, is_check: bool
+    ) -> None:
         """Note a good answer, which says whose the failures before it are."""
         if self.failures is not Failures.NONE:
             self.failures.answered(fingerprint, flight.tick)
         if self.ceiling is not ConnectionCeiling.NONE:
-            self.ceiling.answered(self.ticks)
+            self.ceiling.answered(self.ticks, is_check=is_check)
 
     def _put_suspects_aside(self, now: float) -> list[Section]:
         """Set the sections aside that alone are refused, and return them."""
@@ -474,7 +487,7 @@ class Site:
             if faults.is_mixed(flight.request):
                 refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
-                flight, refusal, self._lately(), has_served=self.has_answered
+                flight, refusal, self._counted_lately(), has_served=self.has_answered
             )
         else:
             pause.released(flight, refusal.now)
@@ -578,6 +591,9 @@ class Site:
             ):
                 return True, None
         page.spent += 1
+        if self.ceiling.take_owed(fingerprint):
+            page.spent += 1
+            page.owed -= 1
         if is_shut or not (self.has_answered and self.failures.are_many_in_doubt):
             return False, None
         return False, PauseEffect.DOUBTED
@@ -635,7 +651,7 @@ class Site:
         """
         pause = self._own_pause()
         effect = pause.refused(
-            flight, refusal, self._lately(), has_served=self.has_answered
+            flight, refusal, self._counted_lately(), has_served=self.has_answered
         )
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
@@ -796,6 +812,13 @@ class Site:
     def _lately(self) -> Sequence[float]:
         """Return when the requests of its last good answers were sent."""
         return (self._recent or ())[-_RECENT:]
+
+    def _counted_lately(self) -> Sequence[float]:
+        """Return when those requests were sent that a limit has counted lately."""
+        pages = self._lately()
+        if self.rules_asked_at == -inf or len(pages) == _RECENT:
+            return pages
+        return (self.rules_asked_at, *pages)
 
     def _own_faults(self) -> Faults:
         if not self.has_refused:

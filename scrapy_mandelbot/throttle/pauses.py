@@ -203,7 +203,7 @@ class Pauses:
             reason,
             jitter=self._random.random(),
             is_outage=status > 0,
-            is_stated=not status,
+            is_stated=not status and site.has_brought_page,
         )
         self._note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
@@ -238,7 +238,7 @@ class Pauses:
     ) -> PauseEffect | None:
         """Request a page that was well.
 
-        Where none was, and failures continue to come, the site is out.
+        Where none was, and connections continue to be lost, the site is out.
         """
         site = flight.site
         if self._ask_again(site):
@@ -251,7 +251,8 @@ class Pauses:
         """Give tries of RetryMiddleware back that were spent while the site was out.
 
         Those of this run, or of one that was killed while the site was out. So requests
-        of a job carry the tries that they spent in doubt.
+        of a job carry the tries that they spent in doubt. A try that was not counted is
+        counted now, if no limit on connections explains it.
         """
         site = flight.site
         meta = flight.request.meta
@@ -259,8 +260,8 @@ class Pauses:
         run, spent = meta.pop(IN_DOUBT, (self._run, 0))
         if site.was_out_before and run != self._run:
             tries += spent
-        if tries and "retry_times" in meta:
-            meta["retry_times"] = max(0, meta["retry_times"] - tries)
+        if tries < 0 or (tries and "retry_times" in meta):
+            meta["retry_times"] = max(0, meta.get("retry_times", 0) - tries)
         if self._keeps_given_up and site.failures.spent(page):
             meta[IN_DOUBT] = (self._run, site.failures.spent(page))
 
@@ -435,6 +436,6 @@ class Pauses:
 
 def _goes_on(site: Site, *, is_connection: bool) -> bool:
     """Return whether so much fails that the site is out, as no page can be checked."""
-    if is_connection and site.well_way[0] is None:
-        return site.failures.are_repeated
-    return site.failures.continue_to_come
+    if site.has_brought_page:
+        return site.failures.continue_to_come
+    return is_connection and site.failures.are_repeated

@@ -21,7 +21,7 @@ from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.politeness.probe import late_at, pauses_of
-from scrapy_mandelbot.throttle.in_flight import InFlight
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
 from scrapy_mandelbot.throttle.peers import Peers
@@ -387,7 +387,9 @@ class Throttle:
         """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
-            self.sites.of(values["site"]).has_answered = True
+            site = self.sites.of(values["site"])
+            site.has_answered = True
+            site.rules_asked_at = values["asked_at"]
 
     def scouted(self, flight: Flight[Site]) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
@@ -411,7 +413,10 @@ class Throttle:
         pause = site.pause
         before = set(site.faults.aside.values())
         fingerprint = self.in_flight.fingerprint_of(flight)
-        effect = site.answered(flight, now, fingerprint, is_page=is_page)
+        is_check = ASKS_AGAIN in flight.request.meta
+        effect = site.answered(
+            flight, now, fingerprint, is_page=is_page, is_check=is_check
+        )
         self.sites.note_trouble(site)
         if effect is not None:
             self.pauses.answered(effect, site, pause, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from cell import Cell, World
+from cell import Cell, CellSpider, World
 from network import Answer, Asked, Fault, page, with_robots
 
 OUT = 6.0
@@ -60,6 +60,31 @@ def _section() -> World:
     return World(with_robots(site, None), start)
 
 
+def _black_hole(every: int) -> World:
+    """Return a site that answers its robots.txt, and never every so many pages."""
+
+    def site(asked):
+        return Fault.HANG if asked.number % every == 0 else page(asked)
+
+    return World(with_robots(site), [f"/page/{number}" for number in range(40)])
+
+
+class _Heads(CellSpider):
+    """Asks for one page whole, and for the headers of all others."""
+
+    async def start(self):
+        for number, url in enumerate(self.world.start):
+            yield self.request(url, method="HEAD" if number else "GET")
+
+
+def _drops_heads() -> World:
+    def site(asked):
+        return Fault.LOST if asked.method == "HEAD" else page(asked)
+
+    start = [f"/page/{number}" for number in range(40)]
+    return World(with_robots(site, None), start, _Heads)
+
+
 def _cell(
     name: str,
     about: str,
@@ -109,6 +134,26 @@ CELLS = [
         "pages that drop once",
         "each of 60 pages loses the connection at first",
         partial(_world, _dropped_once, 60),
+    ),
+    *(
+        Cell(
+            f"half healthy: black hole, {what}, {at_once} at once",
+            f"{what} of 40 never answer, from the first on; robots.txt does",
+            partial(_black_hole, every),
+            settings={
+                "DOWNLOAD_TIMEOUT": 3,
+                "CONCURRENT_REQUESTS": at_once,
+                "CONCURRENT_REQUESTS_PER_DOMAIN": at_once,
+            },
+        )
+        for what, every in (("all pages", 1), ("half of the pages", 2))
+        for at_once in (8, 16)
+    ),
+    _cell(
+        "HEAD is dropped",
+        "1 page by GET, 39 by HEAD, which loses the connection",
+        _drops_heads,
+        requests=3,
     ),
     _cell(
         "dead section",

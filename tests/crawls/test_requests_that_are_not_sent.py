@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import scrapy
 from crawling import FailuresSpider, crawl, ensureDeferred
@@ -9,6 +11,8 @@ from scrapy.utils.defer import deferred_from_coro
 from webs import Answer, Closed, site
 
 from scrapy_mandelbot import SitePausedError
+from scrapy_mandelbot.downloadermiddlewares import pause
+from scrapy_mandelbot.politeness.tally import End
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -39,6 +43,32 @@ async def test_the_http_cache_stores_nothing_for_it(webs, tmp_path):
     result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/page"])
     assert result.urls() == [web.url + "/page"]
     assert result.items[0]["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        (End.SITE, "https://example.com is given up: 503"),
+        (End.SECTION, "https://example.com/shelf is given up: 403"),
+        (End.WAITED, "https://example.com is paused for too long: 503"),
+    ],
+)
+def test_its_error_names_what_is_given_up(monkeypatch, end, text):
+    """A section and its own reason, or the whole site."""
+    monkeypatch.setattr(pause, "fate_of", lambda *_: end)
+    section = SimpleNamespace(path="/shelf", pause=SimpleNamespace(reason="403"))
+    site = SimpleNamespace(
+        name="https://example.com",
+        pause=SimpleNamespace(reason="503"),
+        faults=SimpleNamespace(of=lambda _: section),
+    )
+    request = scrapy.Request("https://example.com/shelf/1")
+    fates = {}
+    in_flight = SimpleNamespace(fates=fates)
+    crawl = SimpleNamespace(throttle=SimpleNamespace(in_flight=in_flight))
+    flight = SimpleNamespace(site=site, request=request)
+    assert str(pause.not_sent(crawl, flight)) == text
+    assert fates == {request: end}
 
 
 class Waits:

@@ -398,6 +398,31 @@ def test_a_redis_that_is_away_is_waited_for(
     until(crawler, clock, lambda: len(scheduler))
 
 
+def test_delayed_requests_outlive_the_worker_that_holds_them(
+    start_worker, clock, redis_server
+):
+    """It claims them before they are due. Three workers die with them: none is lost, or
+    taken for the reason.
+    """
+    paths = [f"{PAGE}/{number}" for number in range(3)]
+    for number in range(4):
+        crawler, scheduler = start_worker()
+        if not number:
+            for path in paths:
+                scheduler.enqueue_request(Request(path, meta={"delay": 600}))
+        until(crawler, clock, lambda: len(scheduler) == len(paths))  # noqa: B023 -- called at once
+        for _ in range(15):
+            assert scheduler.next_request() is None
+            answer(crawler, clock, 0.1)
+        assert sent_by(crawler, redis_server.url) == 0
+        if number < 3:
+            is_killed(crawler, redis_server.url)
+    answered = answered_in(900, crawler, scheduler, clock)
+    assert sorted(one.url for one in answered) == paths
+    assert not crawler.stats.get_value("mandelbot/job/set_aside", 0)
+    scheduler.close("shutdown")
+
+
 def sent_back(crawler, request, retry_after: float | None) -> Request:
     """Return a request whose site has refused it, on its way back to the queue."""
     throttle = Crawl.of(crawler).throttle

@@ -23,6 +23,7 @@ UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
     "throttle.shared_limits._extract": "there is one",
+    "clock._MOST_HELD_UP": "ticks that were late",
     "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
     "scheduling.storage._LONGEST_NAME": (
         "of a directory, whose name has a digest of the rest"

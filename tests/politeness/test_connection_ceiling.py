@@ -156,3 +156,36 @@ def test_an_outage_is_no_limit_of_connections():
     later = [ceiling.lost(b"%d" % one, 8, one, one) for one in range(10, 30)]
     assert not any(later), "nothing was answered well since"
     assert ceiling.most == inf
+
+
+def test_what_no_limit_explains_is_counted_after_all():
+    """Of each page of a burst that the site accepted none of, once."""
+    ceiling = ConnectionCeiling()
+    explained = [one for one in range(8) if ceiling.lost(b"%d" % one, 8 - one, 0, 9)]
+    owed = [one for one in range(8) if ceiling.take_owed(b"%d" % one)]
+    assert owed == explained
+    assert not any(ceiling.take_owed(b"%d" % one) for one in range(8))
+
+
+def test_what_a_limit_explains_is_not_counted():
+    """Some of the burst were accepted, though a later trial refutes the number."""
+    ceiling = ConnectionCeiling()
+    explained = [ceiling.lost(b"%d" % one, 8 - one, 0, 9) for one in range(5)]
+    assert explained == [False, *[True] * 4]
+    assert ceiling.most == 3
+    for tick in range(10, 16):
+        ceiling.lost(b"alone", 1, tick, tick)
+    assert ceiling.most == inf
+    assert not any(ceiling.take_owed(b"%d" % one) for one in range(8))
+
+
+def test_a_check_that_is_well_begins_no_new_count():
+    """Pages of another method may all be lost; a page has to be answered well."""
+    ceiling = ConnectionCeiling()
+    for one in range(8):
+        ceiling.lost(b"%d" % one, 8 - one, 0, 9)
+    ceiling.answered(10, is_check=True)
+    later = [ceiling.lost(b"%d" % one, 8, one, one) for one in range(11, 30)]
+    assert not any(later)
+    ceiling.answered(30)
+    assert any(ceiling.lost(b"%d" % one, 8, one, one) for one in range(31, 50))

@@ -12,6 +12,7 @@ from flights import Page, admit, flight_to, follow, times_alone
 from mandelbot import RobotsTxt
 
 from scrapy_mandelbot.politeness.causes import Mode
+from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.failures import MOST_FAILED_PAGES, Failures
 from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
@@ -119,6 +120,19 @@ def test_of_many_good_answers_the_last_64_are_remembered(site, monkeypatch, page
     assert all(len(one) <= 80 for one in held)
     refuse(site, pages)
     assert asked == [[*range(max(0, pages - 64), pages)]]
+
+
+@pytest.mark.parametrize("pages", [0, 3, 64])
+def test_a_robots_txt_counts_before_the_first_pages(site, monkeypatch, pages):
+    """A limit may count it, too; of many pages it is long ago."""
+    asked = []
+    monkeypatch.setattr(
+        Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
+    )
+    site.rules_asked_at = -1.0
+    serve(site, pages)
+    refuse(site, pages)
+    assert asked == [[-1.0, *range(pages)][-64:]]
 
 
 def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
@@ -639,6 +653,33 @@ def probe_in_vain(site, now, *, is_stated):
         site.failed(probe, b"/", refusal, is_check=True)
         site.ended(probe, now)
     return now, site.pause.failed_probes
+
+
+@pytest.mark.parametrize(
+    ("mode", "may_guess"), [(None, True), (Mode.CHANCE, False), (Mode.RAMP, True)]
+)
+def test_a_number_in_flight_may_be_a_limit_unless_chance_refuses(
+    monkeypatch, mode, may_guess
+):
+    """What is refused whatever the rate is refused at any number, too."""
+    told = []
+
+    def refused(_limit, _at_once, *, begins_pause, may_guess):
+        told.append((begins_pause, may_guess))
+        return False
+
+    monkeypatch.setattr(ConcurrencyLimit, "refused", refused)
+    site = Site("https://example.com", PausePolicy(recovers=mode is not None))
+    if mode is not None:
+        refuse(site, 1)
+        well(site, "/", site.due(1))
+        site.pause.rate_control.mode = mode
+    flight = flight_to(site, "/page")
+    flight.at_once = 8
+    flight.sent_at = 100
+    site.refused(flight, b"page", Refusal(100, "503"))
+    assert (site.pause.rate_control is None) == (mode is None)
+    assert told == [(True, may_guess)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
+from types import SimpleNamespace
 
 import pytest
 from mandelbot import RobotsTxt
@@ -105,6 +107,19 @@ def test_what_one_is_refused_the_other_does_not_ask(pair, clock):
     assert not other.may_go()
     clock.turn(4)  # it does not, and its lease is given back
     assert other.may_go()
+
+
+def test_a_turn_of_another_crawl_is_asked_for_within_the_delay(pair, monkeypatch):
+    """It may end sooner. Not at once either, and several crawls not at one moment."""
+    one, _ = pair()
+    one.learn(0.25)
+    taken = SimpleNamespace(claim_turn=lambda *_, **__: inf)
+    monkeypatch.setattr(one.throttle.peers, "store", taken)
+    waits = []
+    for _ in range(50):
+        until = one.throttle.peers.claim_turn(one.site)
+        waits.append(until - one.clock.now())
+    assert 0.1 < min(waits) < max(waits) < 0.25
 
 
 def test_it_is_told_once_and_not_told_on(pair, clock):
