@@ -68,7 +68,6 @@ class RobotTagsMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         config = self._crawl.config
         if not config.enabled or (
