@@ -136,7 +136,8 @@ class SiteAndQueue:
                     del self._aside[path]
 
     def sent(self, url: str, now: float) -> Any:
-        flight = Flight(Page(url), self.site, tick=self.site.ticks)
+        flight = Flight(Page(url), self.site)
+        flight.tick = self.site.ticks
         flight.fingerprint = url.encode()
         flight.sent_at = now
         self._in_flight += 1

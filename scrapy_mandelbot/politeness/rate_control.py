@@ -129,15 +129,16 @@ class RateControl:
         run = _Run(-inf, 0.0)
         run.good.extend(good)
         run.answers = len(run.good)
-        if run.good:
-            run.resumed_at = run.good[0]
         self._run = run
         self._round_trip = 0.0  # seconds, of the last good answer
         # All runs.
         self._all_good = float(run.answers)
         self._pauses = 0.0
         self._told = 0  # runs that the estimator has read since it is new
-        self._best = self._borne()  # requests a second that were borne
+        self._best = 0.0  # requests a second that were borne
+        if run.good:
+            run.resumed_at = run.good[0]
+            self._best = self._borne()
         self._slow = SlowLimitEstimator()
         # Of a limit: requests a second, and requests.
         self._limit = 0.0
@@ -185,7 +186,9 @@ class RateControl:
         run.is_over = True
         self.ended_at = now
         self._all_good += run.answers
-        self._best = max(0.98 * self._best, self._lately(now))
+        self._best *= 0.98
+        if run.came:
+            self._best = max(self._best, self._lately(now))
         self._is_in_doubt = False
 
     def disregard(self, sent: Iterable[float]) -> None:
@@ -194,11 +197,6 @@ class RateControl:
         for one in sent:
             if one in refused:
                 refused.remove(one)
-
-    @property
-    def knows_chance(self) -> bool:
-        """Whether refusals are known to come whatever the rate."""
-        return self.mode is Mode.CHANCE
 
     def doubt_limit(self) -> None:
         """Try soon whether it is the rate that is refused; until the next refusal."""
@@ -493,7 +491,7 @@ class RateControl:
     def _borne(self) -> float:
         """Return the rate of answers before the first refusal, of a while at least."""
         good = self._run.good
-        took = good[-1] - good[0] if good else 0.0
+        took = good[-1] - good[0]
         return len(good) / max(took, _LATELY)
 
     def _lately(self, now: float) -> float:

@@ -30,7 +30,8 @@ wakes them.
 
 ``pause``, ``faults`` and ``failures`` are shared empty objects until the first refusal
 or failure, and are never written to. Every method that changes a site ends in
-``recheck()``, which alone sets ``is_plain``: nothing holds requests back.
+``recheck()``, which alone sets ``is_plain``: nothing holds requests back. It also sets
+``is_calm``: its good answers are merely noted.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.politeness.causes import Mode
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.connection_ceiling import (
     HOLDS_NO_PLACE_AFTER,
@@ -98,6 +100,7 @@ class Site:
         "has_answered",
         "has_refused",
         "held_until",
+        "is_calm",
         "is_plain",
         "is_timed",
         "name",
@@ -123,6 +126,10 @@ class Site:
         self._policy = policy
         self.is_plain = True
         """Whether nothing holds its requests back."""
+        self.is_calm = True
+        """Whether its answers are good and no more: it is plain, has refused nothing
+        lately, and nobody asks when they come.
+        """
         self.is_timed = False
         """Whether the ends of its requests are recorded, as it asks for a delay in
         vain.
@@ -479,12 +486,14 @@ class Site:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
-        section = faults.of(flight.request)
+        section = None
+        if faults.aside:
+            section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.
         is_of_a_part = section is not None or url.is_alone
         if refusal.retry_after is not None or not is_of_a_part:
-            if faults.is_mixed(flight.request):
+            if faults.resumed and faults.is_mixed(flight.request):
                 refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
                 flight, refusal, self._counted_lately(), has_served=self.has_answered
@@ -513,7 +522,8 @@ class Site:
         limit = self.concurrency.own()
         self.concurrency = limit
         rate_control = self.pause.rate_control
-        by_chance = rate_control is not None and rate_control.knows_chance
+        # refusals are known to come whatever the rate
+        by_chance = rate_control is not None and rate_control.mode is Mode.CHANCE
         may_be_why = limit.refused(
             flight.at_once, begins_pause=begins_pause, may_guess=not by_chance
         )
@@ -676,7 +686,7 @@ class Site:
         alone is refused has a time of its own; one that was refused with its site lets
         others go first, for as long as a first pause takes.
         """
-        if self.pause.is_given_up:
+        if self.pause.state is PauseState.GIVEN_UP:
             return 0.0, False
         url = self.faults.urls.get(fingerprint)
         if url is None:
@@ -822,9 +832,11 @@ class Site:
 
     def _own_faults(self) -> Faults:
         if not self.has_refused:
-            self.faults = Faults(self._policy, len(self._lately()))
+            good = min(len(self._recent or ()), _RECENT)
+            self.faults = Faults(self._policy, good)
             self.faults.good_at = self._good_at
             self.has_refused = True
+            self.is_calm = False
         return self.faults
 
     def _own_bot_blocks(self) -> BotBlockDetector:
@@ -847,4 +859,11 @@ class Site:
         if self.scout is not None or self.held_until > -inf or self.faults.aside:
             self.is_plain = False
         else:
-            self.is_plain = self.pause.is_open and self.pacer.is_free
+            is_open = self.pause.state is PauseState.OPEN
+            self.is_plain = is_open and self.pacer.is_free
+        self.is_calm = (
+            self.is_plain
+            and not self.has_refused
+            and not self.is_timed
+            and not self.concurrency.is_measured
+        )

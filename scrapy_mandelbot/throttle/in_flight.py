@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.politeness.tally import End
 
-_CHANGED_ON_THE_WAY = (SLOT_KEY, "proxy")  # meta keys
+_CHANGED_ON_THE_WAY = frozenset({SLOT_KEY, "proxy"})  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
@@ -319,7 +319,7 @@ class InFlight:
         self.flights[request] = flight
         meta = request.meta
         slot = flight.slot
-        if SLOT_KEY in meta or "proxy" in meta:
+        if not _CHANGED_ON_THE_WAY.isdisjoint(meta):
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         if self.shared_slot is not None:
             engine.put_in_slot(request, slot)
@@ -353,7 +353,8 @@ class InFlight:
 
     def add(self, request: Request, site: Site) -> Flight[Site]:
         """Note a request on its way, which need not be from the queue."""
-        flight = Flight(request, site, tick=site.ticks)
+        flight = Flight(request, site)
+        flight.tick = site.ticks
         self.flights[request] = flight
         if not site.has_answered:
             self.unresponsive[flight] = None
@@ -371,6 +372,13 @@ class InFlight:
             fingerprinter = self._crawler.request_fingerprinter
             flight.fingerprint = fingerprinter.fingerprint(flight.request)
         return flight.fingerprint
+
+    def note_at_once(self, flight: Flight[Site]) -> None:
+        """Note how many requests are in flight, if those are more than when it left."""
+        # requests need not arrive in the order they were sent in
+        if flight.at_once:
+            now_at_once = len(self._in_slots.get(flight.slot, ()))
+            flight.at_once = max(flight.at_once, now_at_once)
 
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
@@ -478,6 +486,7 @@ class InFlight:
 
             limit = MeasuredLimit(int(most), limit.bound)
             site.concurrency = limit
+            site.recheck()
         if limit.full(answers, self._now(), int(most)):
             self._limit_found(site, int(most))
 
@@ -570,7 +579,8 @@ class InFlight:
         `ends`: what it has reserved is given back, too.
         """
         self.flights.pop(flight.request, None)
-        self.unresponsive.pop(flight, None)
+        if self.unresponsive:
+            self.unresponsive.pop(flight, None)
         slot = flight.slot
         flights = self._in_slots.get(slot)
         if flights is not None and flight in flights:

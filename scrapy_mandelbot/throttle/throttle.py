@@ -433,7 +433,8 @@ class Throttle:
         """Return the request as a middleware returns it to send it back."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
-        self.ended(flight)
+        if flight.reservations or self.is_paced:  # else nobody waits for its end
+            self.ended(flight)
         return request
 
     def may_leave(self, flight: Flight[Site]) -> bool:

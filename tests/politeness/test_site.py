@@ -18,6 +18,7 @@ from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
     Faults,
+    ResumedSection,
 )
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
@@ -761,6 +762,7 @@ def test_refusals_of_a_section_that_refuses_by_page_are_of_no_rate(monkeypatch):
     refuse(site, 1, b"/shelf/1", "/shelf/1")
     well(site, "/", site.due(1))
     heard = []
+    site.faults.resumed["/shelf/"] = ResumedSection()
     monkeypatch.setattr(Faults, "is_mixed", lambda _, page: "/shelf/" in page.url)
     for name in ("refused", "interrupted"):
         monkeypatch.setattr(RateControl, name, lambda *_, name=name: heard.append(name))
