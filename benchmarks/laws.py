@@ -125,6 +125,10 @@ class Crawl:
         return self._in_flight
 
     def run(self) -> Result:
+        if self.scenario.asks_rules:
+            self.server.answer(0.0, "/robots.txt")
+            self.now = self._sent_at = self.scenario.latency
+            self.law.rules_read(0.0)
         self._go_on()
         while self._events:
             at, _, what, is_ours = heapq.heappop(self._events)
@@ -299,6 +303,9 @@ class Stock:
 
     def take(self, _now: float) -> str | None:
         return self.crawl.queue.pop(0)
+
+    def rules_read(self, sent: float) -> None:
+        """Note that its robots.txt has come, which was asked for then."""
 
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""

@@ -59,6 +59,10 @@ class SiteAndQueue:
         self._tries: dict[str, int] = {}
         self._is_asked = False
 
+    def rules_read(self, sent: float) -> None:
+        """Note that its robots.txt has come, which was asked for then."""
+        self.site.rules_asked_at = sent
+
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now
@@ -132,7 +136,8 @@ class SiteAndQueue:
                     del self._aside[path]
 
     def sent(self, url: str, now: float) -> Any:
-        flight = Flight(Page(url), self.site, tick=self.site.ticks)
+        flight = Flight(Page(url), self.site)
+        flight.tick = self.site.ticks
         flight.fingerprint = url.encode()
         flight.sent_at = now
         self._in_flight += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from math import inf
+from math import floor, inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,6 +76,18 @@ class Bucket(Server):
 
     def _level_at(self, now: float) -> float:
         return max(0.0, self._level - (now - self._at) * self.rate)
+
+
+class BucketInMilliseconds(Bucket):
+    """The same as nginx counts: in whole milliseconds, and in thousandths of requests.
+
+    With 30 requests a second and no burst, a request that comes 33 ms after the last
+    one is refused, and one that comes after 34 ms is not.
+    """
+
+    def _level_at(self, now: float) -> float:
+        ms = floor(1_000 * now) - floor(1_000 * self._at)
+        return max(0.0, self._level - floor(self.rate * ms) / 1_000)
 
 
 class Varying(Bucket):
@@ -354,6 +366,8 @@ class Scenario:
     """Seconds for which a busy machine does not let the crawl run, again and again; the
     mean.
     """
+    asks_rules: bool = False
+    """Whether its robots.txt is asked for first, which its limit counts."""
     names: int = 1
     """Of the server, at one address; the URLs are of each by turns."""
     timeout: float = 0.0
@@ -417,6 +431,12 @@ def limit(
         allowed=rate,
         **more,
     )
+
+
+def nginx(rate: float, pages: int, **more: object) -> Scenario:
+    """Return an nginx on this machine, with a limit without a burst."""
+    one = limit(rate, 0, pages, 0.001, asks_rules=True, **more)
+    return replace(one, server=lambda _: BucketInMilliseconds(rate, 0))
 
 
 def slow(a_minute: float, burst: float, pages: int, dead: int = 0) -> Scenario:
@@ -556,6 +576,9 @@ SCENARIOS: dict[str, Scenario] = {
     "30/5, 1 ms": limit(30, 5, 600, 0.001),
     "30/5, 20 ms": limit(30, 5, 600, 0.02),
     "30/0, 5 ms": limit(30, 0, 600, 0.005),
+    "30/0, nginx": nginx(30, 600),
+    "30/0, nginx, busy": nginx(30, 600, is_busy=True),
+    "30/0, nginx, held up": nginx(30, 600, held_up=0.004),
     "12/3, 2 ms": limit(12, 3, 300, 0.002),
     "100/5, 2 ms": limit(100, 5, 1_500, 0.002),
     "200/5, 1 ms": limit(200, 5, 2_000, 0.001),

@@ -75,7 +75,10 @@ _EXTENSIONS = "EXTENSIONS"
 COMPONENTS = (
     Component(_DOWNLOADS, "report.account.Account", _FIRST),
     Component(
-        _DOWNLOADS, "sitemap_crawl.selection.SitemapBodies", _FIRST + 1, _OF_SITEMAPS
+        _DOWNLOADS,
+        "sitemap_crawl.selection.SitemapBodies",
+        _FIRST + 1,
+        _sets("MANDELBOT_SITEMAPS"),
     ),
     Component(
         _DOWNLOADS,

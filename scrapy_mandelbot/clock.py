@@ -109,17 +109,18 @@ class Timers(Generic[T]):
         self._clock = clock
         self._ring = ring
         self._heap: list[tuple[float, int, T, Callable[[T], object]]] = []
-        self._set_to: dict[T, float] = {}
+        self.times: dict[T, float] = {}
+        """What is set now, and when it is woken."""
         self._order = count()
         self._timer: Call | None = None
         self._timer_at = inf
 
     def __len__(self) -> int:
-        return len(self._set_to)
+        return len(self.times)
 
     def __iter__(self) -> Iterator[tuple[float, T]]:
         """Yield each thing that is set now, and its time."""
-        return ((at, thing) for thing, at in tuple(self._set_to.items()))
+        return ((at, thing) for thing, at in tuple(self.times.items()))
 
     def set(
         self, thing: T, at: float, ring: Callable[[T], object] | None = None
@@ -129,14 +130,12 @@ class Timers(Generic[T]):
         It is kept alive until then. `ring`, if given, is called instead of the common
         one.
         """
-        if at >= self._set_to.get(thing, inf) or not isfinite(at):
+        if at >= self.times.get(thing, inf) or not isfinite(at):
             return
-        self._set_to[thing] = at
+        self.times[thing] = at
         heappush(self._heap, (at, next(self._order), thing, ring or self._ring))
-        if len(self._heap) > 2 * len(self._set_to) + _FEW:
-            self._heap = [
-                one for one in self._heap if self._set_to.get(one[2]) == one[0]
-            ]
+        if len(self._heap) > 2 * len(self.times) + _FEW:
+            self._heap = [one for one in self._heap if self.times.get(one[2]) == one[0]]
             heapify(self._heap)
         self._schedule()
 
@@ -149,22 +148,22 @@ class Timers(Generic[T]):
             entries = [one for one in entries if is_meant(one[2])]
             heapify(self._heap)
         entries.sort(key=itemgetter(0, 1))
-        taken = [one[2] for one in entries if self._set_to.get(one[2]) == one[0]]
+        taken = [one[2] for one in entries if self.times.get(one[2]) == one[0]]
         for thing in taken:
-            self._set_to.pop(thing, None)
+            self.times.pop(thing, None)
         self._schedule()
         return taken
 
     def drop(self, thing: T) -> None:
         """Cancel a timer, if it is set."""
-        if self._set_to.pop(thing, None) is not None:
+        if self.times.pop(thing, None) is not None:
             self._schedule()
 
     def _schedule(self) -> None:
         first = inf
         while self._heap:
             at, _, thing, _ = self._heap[0]
-            if self._set_to.get(thing) == at:
+            if self.times.get(thing) == at:
                 first = at
                 break
             heappop(self._heap)  # it has rung earlier, or was cancelled
@@ -187,8 +186,8 @@ class Timers(Generic[T]):
             while self._heap and self._heap[0][0] <= now:
                 at, _, thing, ring = heappop(self._heap)
                 # else it has rung earlier, or was cancelled
-                if self._set_to.get(thing) == at:
-                    del self._set_to[thing]
+                if self.times.get(thing) == at:
+                    del self.times[thing]
                     ring(thing)
         finally:
             self._timer_at = inf

@@ -35,7 +35,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, NEVER, SAFE_METHODS, Wait
-from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.politeness.tally import SUCCESSES, End
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
@@ -59,7 +59,6 @@ logger = logging.getLogger(__name__)
 _SLOW = 3_600  # seconds that a quota holds the crawl up
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
-_SUCCESSES = range(200, 300)
 _OF_ROBOTS = frozenset({Kind.TERMS, Kind.FORBIDDEN})
 
 
@@ -86,7 +85,7 @@ class PauseMiddleware:
         if self._are_all_handled:
             self._spiders = frozenset(range(1_000))
         # Neither terms nor the project's function make a refusal of these.
-        self._successes = frozenset(_SUCCESSES) - MARKED_STATUSES.difference(
+        self._successes = frozenset(SUCCESSES) - MARKED_STATUSES.difference(
             self._spiders
         )
         if self._is_read:
@@ -133,7 +132,8 @@ class PauseMiddleware:
     def _hear(self, flight: Flight[Site], response: Response) -> None:
         """Report to its site what a response means: once for each response."""
         request: Request = flight.request
-        meaning = self._meaning_of(request, response)
+        now = self._crawl.now()
+        meaning = self._meaning_of(request, response, now)
         flight.meaning = meaning
         if meaning.kind is Kind.NOT_NOW:
             reason = f"{response.status} for {request}"
@@ -143,7 +143,9 @@ class PauseMiddleware:
                 reason += self._refusals.problem(response)
             if meaning.unreadable:
                 report_unreadable(self._crawl, flight.site, meaning.unreadable)
-            self._throttle.pauses.refused(flight, reason, meaning.wait, response)
+            self._throttle.pauses.refused(
+                flight, reason, meaning.wait, response, now=now
+            )
             is_503 = response.status == HTTPStatus.SERVICE_UNAVAILABLE
             if is_503 and meaning.wait is None:
                 self._renew_connections(flight)
@@ -170,15 +172,14 @@ class PauseMiddleware:
         if most and "proxy" not in flight.request.meta:
             engine.close_idle_connections(self.crawler, flight.request, most)
 
-    def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
+    def _meaning_of(
+        self, request: Request, response: Response, now: float
+    ) -> ResponseMeaning:
         """Return what a response means to the project, its spider and the request."""
         status = response.status
+        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
         meaning = meaning_of(
-            status,
-            response.headers,
-            self._statuses,
-            self._crawl.now(),
-            is_own=is_of_the_package(request),
+            status, response.headers, self._statuses, now, is_own=is_own
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
@@ -257,15 +258,19 @@ class PauseMiddleware:
             self._is_proxy_bypassed = True
         if flight is None:
             flight = throttle.flight_of(request)
+        site = flight.site
         is_special = not self._special.isdisjoint(meta)
         is_cached = "cached" in response.flags
-        is_news = flight.meaning is None and not is_cached
-        if is_news and not (is_special and meta.get("dont_pause")):
+        is_exempt = is_special and meta.get("dont_pause")
+        if flight.meaning is None and not is_cached and not is_exempt:
+            is_page = request.method == "GET"
             is_plain = response.status in self._successes
             if not is_plain or not _OF_QUOTAS.isdisjoint(response.headers):
                 self._hear(flight, response)
+            elif site.is_calm and not throttle.network.silent:
+                site.answered(flight, flight.sent_at, b"", is_page=is_page)
             else:
-                throttle.answered(flight, is_page=request.method == "GET")
+                throttle.answered(flight, is_page=is_page)
         if is_special:
             self._limits.response_downloaded(response, request)
         meaning = flight.meaning
@@ -276,8 +281,8 @@ class PauseMiddleware:
         # Here alone an answer that is handed on is counted.
         if request.callback is not NO_CALLBACK or not is_of_the_package(request):
             status = response.status
-            if status in _SUCCESSES or is_cached:
-                flight.site.tally.count_answer(status, is_cached=is_cached)
+            if status in SUCCESSES or is_cached:
+                site.tally.count_answer(status, is_cached=is_cached)
             else:
                 is_handled = self._is_handled(request, response)
                 from scrapy_mandelbot.downloadermiddlewares.other_answers import (  # noqa: PLC0415 -- few

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.formatting import clock_time, counted, moment, printable, shown
@@ -63,7 +63,7 @@ class Events:
             exc_info: the error behind the event, as ``logging`` takes it.
             level: of the log line; None: the event's own.
             values: by name; ``since``, ``until`` and ``next`` are seconds
-                since the epoch.
+                since the epoch. A ``partial`` is called where the line is written.
         """
         self.count(event, **values)
         if level is None:
@@ -74,7 +74,9 @@ class Events:
             extra = {"spider": self._crawler.spider}
             logger.log(level, event.text, *parameters, exc_info=exc_info, extra=extra)
         if event.signal is not None:
-            sent = {name: values[name] for name in event.signal_values}
+            sent: dict[str, Any] = {}
+            for name in event.signal_values:
+                sent[name] = values[name]
             if "reason" in sent:
                 sent["reason"] = shown(str(sent["reason"]))
             if "until" in sent:
@@ -136,6 +138,8 @@ shortened.
 
 
 def _loggable(name: str, value: Any) -> Any:
+    if isinstance(value, partial):
+        value = value()
     if name in _TIMES:
         return clock_time(value)
     if name in _COUNTED:

@@ -55,13 +55,14 @@ class Credentials:
         headers = dict.get(request.headers, AUTHORIZATION)
         if headers:
             return bytes(headers[-1] or b"")
-        meta = request.meta
-        user = meta.get("http_user", "")
-        password = meta.get("http_pass", "")
-        if user or password:
-            domain = meta.get("http_auth_domain")
-            value = basic_auth_header(user, password)
-            return value if _is_of(request, domain) else b""
+        if not META_KEYS.isdisjoint(request.meta):
+            meta = request.meta
+            user = meta.get("http_user", "")
+            password = meta.get("http_pass", "")
+            if user or password:
+                domain = meta.get("http_auth_domain")
+                value = basic_auth_header(user, password)
+                return value if _is_of(request, domain) else b""
         if self._default and _is_of(request, self._domain):
             return self._default
         return b""

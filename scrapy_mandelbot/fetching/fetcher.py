@@ -416,7 +416,11 @@ class RobotsFetcher:
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self.announce(site, request, rules)
             self._events.emit(
-                events.ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome
+                events.ROBOTS_READ,
+                site=site,
+                robots=rules.robots,
+                outcome=outcome,
+                asked_at=fetched.asked_at,
             )
         if fetched.error is not None:
             without_traceback(fetched.error)

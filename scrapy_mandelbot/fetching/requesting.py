@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -70,6 +71,8 @@ class FetchedFile(NamedTuple):
     cut: str = ""
     """Why the rest of the body was not read, if it was not."""
     seconds: float = 0.0
+    asked_at: float = -inf
+    """When it was asked for, in seconds since the epoch, if there is a response."""
     error: BaseException | None = None
     has_answered: bool = True
     """Whether the host has sent anything, even half a response."""
@@ -293,6 +296,7 @@ class SiteFiles:
             body,
             cut,
             seconds=now - download.began,
+            asked_at=download.began,
             has_credentials=has_credentials,
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from scrapy_mandelbot.job.job_file import AS_OURS
+
 MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
 # of a merge, what a commit inserts, and later deletes
 MERGED = 2_000
@@ -18,7 +20,8 @@ class Fingerprints:
     written for a page with 20 links among a million. So the newest are in a log, in the
     order in which they came, and in memory; when they are many they are put in order
     and merged into the table, slice by slice. Its methods raise what SQLite raises;
-    then they are to be called again.
+    then they are to be called again. To look for one, as for each link, raises
+    StorageError.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -46,7 +49,9 @@ class Fingerprints:
         if not self.has_older:
             return False
         query = "SELECT 1 FROM seen WHERE fingerprint = ?"
-        return self._database.execute(query, (fingerprint,)).fetchone() is not None
+        with AS_OURS:
+            row = self._database.execute(query, (fingerprint,)).fetchone()
+        return row is not None
 
     def __len__(self) -> int:
         """Return how many there are; after a kill within a merge, a few more."""

@@ -276,7 +276,10 @@ class JobStorage(RequestStorage):
         if parent is not None and parent.waits:  # else it is settled
             number = parent.number
         if not request.dont_filter:
-            self._store.push_new(name, place, body, self.number_of(request), number)
+            asked_of, fingerprint = self._asked_of
+            if asked_of is not request:  # most were asked of just now
+                fingerprint = self.number_of(request)
+            self._store.push_new(name, place, body, fingerprint, number)
         elif request.dont_filter and number is not None:
             if number == OWN_START and not self._has_started:
                 self._has_started = True

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.job.unacked import Unacked
 
 _WITHOUT_A_TURN = 1_000  # requests of start() skipped before the event loop gets a turn
 
@@ -92,11 +91,9 @@ class JobMiddleware:
         """Record the parent of each request."""
         parent = self._job.called(response.request)
         async for output in result:
-            if parent is None or self._is_new(parent, output):
+            is_item = not isinstance(output, Request)
+            if is_item or parent is None or self._job.gives(parent, output):
                 yield output
-
-    def _is_new(self, parent: Unacked, output: Any) -> bool:
-        return not isinstance(output, Request) or self._job.gives(parent, output)
 
 
 async def _next_turn(clock: Clock) -> None:

@@ -8,7 +8,7 @@ reads look in the file and in memory.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from heapq import heappop
 from pathlib import Path
@@ -20,7 +20,6 @@ from scrapy_mandelbot.job.job_file import (
     CorruptError,
     connect,
     is_as_written,
-    our_error,
 )
 from scrapy_mandelbot.job.job_store import OWN_START, StoredRequest
 from scrapy_mandelbot.job.named_states import NamedStates
@@ -68,6 +67,8 @@ class SqliteJob:
         except BaseException:
             self.database.close()
             raise
+        self.has_seen: Callable[[int], bool] = self._seen.__contains__
+        """Returns whether a fingerprint is known."""
 
     def __repr__(self) -> str:
         return f"<SqliteJob {self.path}, {self.uncommitted} operations uncommitted>"
@@ -184,13 +185,6 @@ class SqliteJob:
         if not line.rows:
             self._end_if_empty(line)
         self.forget_children(number)
-
-    def has_seen(self, fingerprint: int) -> bool:
-        # it is asked for each link: a context manager would cost as much as the answer
-        try:
-            return fingerprint in self._seen
-        except sqlite3.Error as error:
-            raise our_error(error) from error
 
     def count_seen(self) -> int:
         with AS_OURS:

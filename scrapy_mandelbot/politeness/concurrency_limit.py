@@ -66,6 +66,8 @@ class ConcurrencyLimit:
     STATED: ClassVar[ConcurrencyLimit]
     """That of all sites that get as many as the project states."""
 
+    is_measured = False
+    """Whether it compares numbers, and may take times."""
     takes_times = False
     """Whether it takes note of how long answers take."""
     comparison: Comparison | None = None
@@ -189,10 +191,11 @@ class ConcurrencyLimit:
                 ConnectionLimit,
             )
 
-            self.connections = ConnectionLimit()
-        self.connections.refused(
-            at_once, begins_pause=begins_pause, may_guess=may_guess
-        )
+            self.connections = ConnectionLimit(at_once if begins_pause else 0)
+        else:
+            self.connections.refused(
+                at_once, begins_pause=begins_pause, may_guess=may_guess
+            )
         self.bound = self._serves()
         self.look_at = 0
         return at_once > self.connections.most

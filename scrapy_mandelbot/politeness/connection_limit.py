@@ -64,17 +64,23 @@ class ConnectionLimit:
     """The number of requests at once that a site serves, found by its refusals.
 
     Pure: only numbers of requests in flight come in.
+
+    `first`: with how many a request was sent that began the first pause, which shows no
+    limit by itself; 0: there was none.
     """
 
     __slots__ = ("_doubts", "_left", "_long", "_runs", "is_guess", "most")
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         self.most: float = inf
         """Requests at once that the site serves; ``inf``: no such limit is known."""
         self.is_guess = False
         """Whether a rate explains the refusals as well."""
         self._runs: deque[_PauseAtNumber] = deque(maxlen=_RUNS)
         self._doubts = 0
+        if first:
+            self._runs.append(_PauseAtNumber(first))
+            self._doubts = 1
         self._long = 1  # times _LONG
         self._left = 0  # answers until one more is tried
 

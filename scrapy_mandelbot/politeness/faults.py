@@ -171,10 +171,10 @@ class Faults:
         "_good",
         "_policy",
         "_refused",
-        "_resumed",
         "_sections",
         "aside",
         "good_at",
+        "resumed",
         "urls",
     )
 
@@ -189,7 +189,8 @@ class Faults:
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self.aside: dict[str, Section] = {}
         """The sections that are set aside, by path."""
-        self._resumed: OrderedDict[str, ResumedSection] = OrderedDict()  # by path
+        self.resumed: OrderedDict[str, ResumedSection] = OrderedDict()
+        """Sections that were set aside, and answered well since, by path."""
         self._good = good
         self._refused = 0
         self.good_at = -1
@@ -225,8 +226,6 @@ class Faults:
 
     def is_mixed(self, request: Any) -> bool:
         """Return whether the request's section refuses some pages and others not."""
-        if not self._resumed:
-            return False
         return any(section.is_mixed for section in self._resumed_around(request))
 
     def times(self, fingerprint: bytes) -> int:
@@ -272,8 +271,8 @@ class Faults:
         self.urls.pop(fingerprint, None)
         ended = []
         for path in paths_around(flight.request.url, flight.request.method):
-            if path in self._resumed:
-                self._resumed[path].good += 1
+            if path in self.resumed:
+                self.resumed[path].good += 1
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -340,14 +339,15 @@ class Faults:
             self._suspect(flight, fingerprint)
             one.may_go_at = 0.0
             if one.times == 1:
-                if self._resumed:
+                if self.resumed:
                     self._count_refused(flight.request)
             else:  # the first time was its site's business
                 one.is_alone = self._is_alone(one)
                 step = one.times - 2 if one.is_alone else 0
                 policy = self._policy.of_a_part
                 one.may_go_at = policy.until(refusal, step)
-            if not (one.is_alone or self.is_mixed(flight.request)):
+            is_mixed = bool(self.resumed) and self.is_mixed(flight.request)
+            if not (one.is_alone or is_mixed):
                 self._refused += 1
         flight.is_refused_alone = False
         flight.not_before = 0.0
@@ -415,9 +415,9 @@ class Faults:
                 section.refused_at = max(section.refused_at, flight.tick)
 
     def _note_resumed(self, path: str) -> None:
-        self._resumed.setdefault(path, ResumedSection())
-        if len(self._resumed) > MOST_SECTIONS:
-            self._resumed.popitem(last=False)
+        self.resumed.setdefault(path, ResumedSection())
+        if len(self.resumed) > MOST_SECTIONS:
+            self.resumed.popitem(last=False)
 
     def _count_refused(self, request: Any) -> None:
         for resumed in self._resumed_around(request):
@@ -426,14 +426,14 @@ class Faults:
     def _resumed_around(self, request: Any) -> list[ResumedSection]:
         """Return those sections of a request that were set aside before."""
         paths = sections_of(request.url, request.method)
-        return [self._resumed[path] for path in paths if path in self._resumed]
+        return [self.resumed[path] for path in paths if path in self.resumed]
 
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
         if pages < _SUSPICIOUS or self.good_at <= section.refused_at:
             return False
-        if section.path in self._resumed:
-            share = max(share, self._resumed[section.path].share)
+        if section.path in self.resumed:
+            share = max(share, self.resumed[section.path].share)
         return share**pages <= BY_CHANCE
 
     def _forget_one(self) -> bool:

@@ -108,14 +108,19 @@ class Flight(Generic[_SiteT]):
     """The requests of its site in flight when it was handed out, itself included, or
     when it was refused, if those were more; 0: they were not counted.
     """
+    rules: Any = None
+    """The rules of its site that were valid as the queue handed it out; None: there
+    were none, or it is not from there.
+    """
     meta: Mapping[str, object] | None = None
     """Of the meta keys that the way out changes, those that it had in the queue."""
 
-    def __init__(self, request: Any, site: _SiteT, tick: int = 0) -> None:
+    tick = 0
+    """When it was handed out, in ticks of its site."""
+
+    def __init__(self, request: Any, site: _SiteT) -> None:
         self.request = request
         self.site = site
-        self.tick = tick
-        """When it was handed out, in ticks of its site."""
 
     def reserve(
         self, purpose: Purpose, release: Callable[[Flight[Any], float], bool]

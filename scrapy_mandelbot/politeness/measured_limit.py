@@ -165,6 +165,7 @@ class MeasuredLimit(ConcurrencyLimit):
         "phase",
         "takes_times",
     )
+    is_measured = True
 
     def __init__(self, most: int, first: int = FIRST) -> None:
         if most <= FIRST:

@@ -405,7 +405,7 @@ class Pause:
 
     def trip(self, refusal: Refusal) -> PauseEffect | None:
         """Leave the site alone: it refused a request of this crawl or of another."""
-        if self.is_passable:
+        if self.state in _PASSABLE:
             if self.rate_control is None and self.policy.recovers:
                 from scrapy_mandelbot.politeness.rate_control import (  # noqa: PLC0415 -- few
                     RateControl,
@@ -414,7 +414,10 @@ class Pause:
                 self.rate_control = RateControl()
             self.since = refusal.now
             self._is_stated = refusal.is_stated
-            self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
+            seconds = None
+            if self.backoff.resumed_at > -inf:  # else it is the first one
+                seconds = self.backoff.begin(refusal.now, self.rate_control)
+            self._stay_away(refusal, seconds)
             self._is_first = self._own_until <= refusal.now + self.policy.first
             return self._take(Fact.REFUSED)
         if refusal.retry_after is None:

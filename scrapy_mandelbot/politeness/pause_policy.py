@@ -133,7 +133,9 @@ class Backoff:
 
 _GROWTH = 3.0  # of the pause, for each failed probe
 _ATTEMPTS_APART = 1.0  # seconds between two final attempts
-_BRIEF = 0.25  # of the first pause: when one that may be brief is probed, at least
+# of the first pause: when one that may be brief is probed, at least,
+_BRIEF = 0.25
+_BRIEFEST = 0.05  # and where a rate limit has refused
 _PROBES_APART = 15.0  # seconds between two additional probes of an outage
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
 # between probes of what refuses robots, and how many fail
@@ -224,8 +226,10 @@ class PausePolicy:
             seconds = min(refusal.retry_after, self.retry_after_longest)
         elif is_attempt:
             seconds = shortest
+        elif is_brief and least:
+            seconds = max(_BRIEFEST * self.first, least)
         elif is_brief:
-            seconds = max(_BRIEF * self.first, least)
+            seconds = _BRIEF * self.first
         elif is_outage:
             seconds = _PROBES_APART * (1 - self.JITTER * refusal.jitter)
         elif own is not None:

@@ -14,10 +14,11 @@ every ``1 / rate`` seconds, and the rate follows the answers:
   rate that explains the refusals as well, where another refusal costs little. A run
   lets through no more than the limit and a burst, be its end chance or not: the limit
   is no faster. A limit without a burst refuses what comes a little early: there each
-  refusal that nothing explains lowers the rate. Where a number of requests in flight
-  explains the refusals as well (``connection_limit.py``), the limit is *in doubt*:
-  after a short trust the rate doubles each second. Either a refusal confirms the limit,
-  or it is refuted by more answers than it would have let through.
+  refusal that nothing explains lowers the rate, and each good answer raises it a
+  little. Where a number of requests in flight explains the refusals as well
+  (``connection_limit.py``), the limit is *in doubt*: after a short trust the rate
+  doubles each second. Either a refusal confirms the limit, or it is refuted by more
+  answers than it would have let through.
 - *slow limit*: pages come a minute rather than a second. It is asked as often as it
   lets through, and its pauses are as long as two requests take.
 """
@@ -60,6 +61,10 @@ _NO_BURST = 1.5  # the same: with fewer, requests come later after each refusal,
 _LATER = 0.97  # by this factor,
 _LATEST = 0.85  # down to this part of the limit
 _CLIMB = 1.005  # times the limit, for each good answer, up to the fastest that may be
+# The same beyond that, where there is no burst: by half as much after each refusal,
+_SLOW_CLIMB = 0.0003
+_SLOWEST_CLIMB = 0.0001  # down to this
+_DRAINED = 2.0  # requests that a bucket takes in a pause, at least
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 _TRUST_IN_DOUBT = 5.0  # the same, of a limit in doubt
 _FAR_BELOW = 0.6  # of the limit: a reading that is slower is believed,
@@ -125,20 +130,23 @@ class RateControl:
         run = _Run(-inf, 0.0)
         run.good.extend(good)
         run.answers = len(run.good)
-        if run.good:
-            run.resumed_at = run.good[0]
         self._run = run
         self._round_trip = 0.0  # seconds, of the last good answer
         # All runs.
         self._all_good = float(run.answers)
         self._pauses = 0.0
         self._told = 0  # runs that the estimator has read since it is new
-        self._best = self._borne()  # requests a second that were borne
+        self._best = 0.0  # requests a second that were borne
+        if run.good:
+            run.resumed_at = run.good[0]
+            self._best = self._borne()
         self._slow = SlowLimitEstimator()
         # Of a limit: requests a second, and requests.
         self._limit = 0.0
         self._burst = 0.0
         self._fastest = 0.0  # requests a second up to which the limit climbs
+        self._highest = 0.0  # limit that was refused, in requests a second
+        self._climb = _SLOW_CLIMB  # of the limit, for each good answer, without a burst
         self._creeps_from = -inf
         self._is_in_doubt = False
         self._let_through: deque[float] = deque(maxlen=3)
@@ -179,7 +187,9 @@ class RateControl:
         run.is_over = True
         self.ended_at = now
         self._all_good += run.answers
-        self._best = max(0.98 * self._best, self._lately(now))
+        self._best *= 0.98
+        if run.came:
+            self._best = max(self._best, self._lately(now))
         self._is_in_doubt = False
 
     def disregard(self, sent: Iterable[float]) -> None:
@@ -188,11 +198,6 @@ class RateControl:
         for one in sent:
             if one in refused:
                 refused.remove(one)
-
-    @property
-    def knows_chance(self) -> bool:
-        """Whether refusals are known to come whatever the rate."""
-        return self.mode is Mode.CHANCE
 
     def doubt_limit(self) -> None:
         """Try soon whether it is the rate that is refused; until the next refusal."""
@@ -266,10 +271,11 @@ class RateControl:
     def drained_in(self) -> float | None:
         """Return the seconds in which the bucket of its limit is empty again.
 
-        None: this run, which is over, and those before it show no limit.
+        Those of two requests, at least. None: this run, which is over, and those before
+        it show no limit.
         """
         if self.mode is Mode.LIMIT:
-            return self._burst / self._limit
+            return max(self._burst, _DRAINED) / self._limit
         if self.mode is not Mode.RAMP or self._told + 1 < CONCLUSIVE:
             return None
         run = self._run
@@ -278,7 +284,7 @@ class RateControl:
         reading = estimator.reading()
         if reading.evidence <= _IS_LIMIT:
             return None
-        return reading.burst / reading.rate
+        return max(reading.burst, _DRAINED) / reading.rate
 
     def forget_runs(self) -> None:
         """Forget the runs so far; what was concluded from them stays."""
@@ -338,12 +344,12 @@ class RateControl:
         """Decide what the refusals are a matter of, now that the run is read."""
         reading = self._estimator.reading()
         if self.mode is Mode.LIMIT:
-            self._revise(reading, now, run)
+            self._revise(reading, now, run, is_first=is_first)
             return
         self._told += 1
         if self._told >= CONCLUSIVE and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
-            self._limit = reading.rate
+            self._limit = min(reading.rate, self.rate)  # at which it has refused
             self._burst = reading.burst
             if is_first:
                 self._fastest = reading.fastest
@@ -364,7 +370,9 @@ class RateControl:
         self.rate = max(_RAMP_FROM, self._best)
         self._let_through.clear()
 
-    def _revise(self, reading: Reading, now: float, run: _Run) -> None:
+    def _revise(
+        self, reading: Reading, now: float, run: _Run, *, is_first: bool
+    ) -> None:
         """Update the limit after another refusal: it holds, or it is elsewhere."""
         if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
@@ -379,7 +387,10 @@ class RateControl:
                 return
             # It is slower, and the buckets do not say yet how much.
             limit = sqrt(reading.rate * self._limit)
+        if is_first:
+            self._fastest = min(reading.fastest, _LATER * self._limit)
         self._limit = limit
+        self._highest = 0.0
         self._burst = reading.burst
         self._bound(run)
         self._cruise(now)
@@ -399,8 +410,12 @@ class RateControl:
             else:
                 self._creeps_from += now - self.ended_at
             return
+        self._climb = max(_SLOWEST_CLIMB, self._climb / 2.0)
+        self._highest = max(self._highest, self._limit)
         between = sqrt(reading.rate * self._limit)
-        self._limit = max(min(_LATER * self._limit, between), _LATEST * reading.rate)
+        later = min(_LATER * self._limit, between)
+        least = _LATEST * min(reading.rate, self._highest)
+        self._limit = min(self._limit, max(later, least))
         self._cruise(now)
 
     def _bound(self, run: _Run) -> None:
@@ -456,6 +471,8 @@ class RateControl:
             if self._limit < self._fastest:
                 self._limit = min(_CLIMB * self._limit, self._fastest)
                 self._creeps_from = now
+            elif self._burst < _NO_BURST:
+                self._limit *= 1.0 + self._climb
             trust, power = _TRUST, 3
             if self._is_in_doubt:
                 trust, power = _TRUST_IN_DOUBT, _STEEP
@@ -475,7 +492,7 @@ class RateControl:
     def _borne(self) -> float:
         """Return the rate of answers before the first refusal, of a while at least."""
         good = self._run.good
-        took = good[-1] - good[0] if good else 0.0
+        took = good[-1] - good[0]
         return len(good) / max(took, _LATELY)
 
     def _lately(self, now: float) -> float:

@@ -30,7 +30,8 @@ wakes them.
 
 ``pause``, ``faults`` and ``failures`` are shared empty objects until the first refusal
 or failure, and are never written to. Every method that changes a site ends in
-``recheck()``, which alone sets ``is_plain``: nothing holds requests back.
+``recheck()``, which alone sets ``is_plain``: nothing holds requests back. It also sets
+``is_calm``: its good answers are merely noted.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ from scrapy_mandelbot.politeness.flight import (
 )
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
-from scrapy_mandelbot.politeness.pause_policy import Refusal
+from scrapy_mandelbot.politeness.pause_policy import Mode, Refusal
 from scrapy_mandelbot.politeness.tally import Tally
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Site:
         "has_answered",
         "has_refused",
         "held_until",
+        "is_calm",
         "is_plain",
         "is_timed",
         "name",
@@ -110,6 +112,7 @@ class Site:
         "reported",
         "reserving",
         "rules",
+        "rules_asked_at",
         "scout",
         "slots",
         "tally",
@@ -119,13 +122,17 @@ class Site:
         "well_way",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 -- its fields
         self, name: str, policy: PausePolicy, tally: Tally | None = None
     ) -> None:
         self.name = name
         self._policy = policy
         self.is_plain = True
         """Whether nothing holds its requests back."""
+        self.is_calm = True
+        """Whether its answers are good and no more: it is plain, has refused nothing
+        lately, and nobody asks when they come.
+        """
         self.is_timed = False
         """Whether the ends of its requests are recorded, as it asks for a delay in
         vain.
@@ -178,6 +185,8 @@ class Site:
         """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
+        self.rules_asked_at = -inf
+        """When its robots.txt was asked for that came last; a limit counts it."""
         self.slots: tuple[str, ...] = ()
         """Download slots through which its requests went."""
         self.tally = tally or Tally()
@@ -376,10 +385,11 @@ class Site:
             self.recheck()
         return is_news
 
-    def _scout_released(self, flight: Flight[Any], _now: float) -> bool:
+    def _scout_released(self, flight: Flight[Any], now: float) -> bool:
         if self.scout is not flight:
             return False
         self.scout = None
+        flight.sent_at = now  # its page: a robots.txt may take long
         return True
 
     @property
@@ -486,15 +496,17 @@ class Site:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
         pause = self._own_pause()
-        section = faults.of(flight.request)
+        section = None
+        if faults.aside:
+            section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         # A part is to blame; but a time that is named is one for the whole site.
         is_of_a_part = section is not None or url.is_alone
         if refusal.retry_after is not None or not is_of_a_part:
-            if faults.is_mixed(flight.request):
+            if faults.resumed and faults.is_mixed(flight.request):
                 refusal = refusal._replace(is_of_rate=False)
             effect = pause.refused(
-                flight, refusal, self._lately(), has_served=self.has_answered
+                flight, refusal, self._counted_lately(), has_served=self.has_answered
             )
         else:
             pause.released(flight, refusal.now)
@@ -520,7 +532,8 @@ class Site:
         limit = self.concurrency.own()
         self.concurrency = limit
         rate_control = self.pause.rate_control
-        by_chance = rate_control is not None and rate_control.knows_chance
+        # refusals are known to come whatever the rate
+        by_chance = rate_control is not None and rate_control.mode is Mode.CHANCE
         may_be_why = limit.refused(
             flight.at_once, begins_pause=begins_pause, may_guess=not by_chance
         )
@@ -658,7 +671,7 @@ class Site:
         """
         pause = self._own_pause()
         effect = pause.refused(
-            flight, refusal, self._lately(), has_served=self.has_answered
+            flight, refusal, self._counted_lately(), has_served=self.has_answered
         )
         if effect is PauseEffect.PAUSED:
             self._own_failures().site_is_out()
@@ -683,7 +696,7 @@ class Site:
         alone is refused has a time of its own; one that was refused with its site lets
         others go first, for as long as a first pause takes.
         """
-        if self.pause.is_given_up:
+        if self.pause.state is PauseState.GIVEN_UP:
             return 0.0, False
         url = self.faults.urls.get(fingerprint)
         if url is None:
@@ -820,11 +833,20 @@ class Site:
         """Return when the requests of its last good answers were sent."""
         return (self._recent or ())[-_RECENT:]
 
+    def _counted_lately(self) -> Sequence[float]:
+        """Return when those requests were sent that a limit has counted lately."""
+        pages = self._lately()
+        if self.rules_asked_at == -inf or len(pages) == _RECENT:
+            return pages
+        return (self.rules_asked_at, *pages)
+
     def _own_faults(self) -> Faults:
         if not self.has_refused:
-            self.faults = Faults(self._policy, len(self._lately()))
+            good = min(len(self._recent or ()), _RECENT)
+            self.faults = Faults(self._policy, good)
             self.faults.good_at = self._good_at
             self.has_refused = True
+            self.is_calm = False
         return self.faults
 
     def _own_bot_blocks(self) -> BotBlockDetector:
@@ -847,4 +869,11 @@ class Site:
         if self.scout is not None or self.held_until > -inf or self.faults.aside:
             self.is_plain = False
         else:
-            self.is_plain = self.pause.is_open and self.pacer.is_free
+            is_open = self.pause.state is PauseState.OPEN
+            self.is_plain = is_open and self.pacer.is_free
+        self.is_calm = (
+            self.is_plain
+            and not self.has_refused
+            and not self.is_timed
+            and not self.concurrency.is_measured
+        )

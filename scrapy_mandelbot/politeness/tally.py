@@ -55,6 +55,8 @@ class End(Enum):
         return str(self.value)
 
 
+SUCCESSES = range(200, 300)
+"""Statuses of the answers that are counted as pages."""
 DENIED = (401, 403, 407)
 """Statuses with which a site, or a proxy, does not let the crawler in."""
 DENIED_SHARE = 3
@@ -186,7 +188,7 @@ class Tally:
         """Count an answer that is handed on."""
         if is_cached:
             self.cached += 1
-        elif 200 <= status < 300:  # noqa: PLR2004 -- any success
+        elif status in SUCCESSES:
             self.pages += 1
         else:
             self.others += 1

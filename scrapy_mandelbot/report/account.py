@@ -234,7 +234,7 @@ class Account:
             aside = self._crawler.stats.get_value(events.JOB_SET_ASIDE.stats[0])
             are = counted(aside, "request is", "requests are")
             yield f"{are} set aside, such as {self._aside}."
-        if forbidden := self.forbidden_sites():
+        if forbidden := self.forbidden_sites(total):
             where = counted(len(forbidden), "site")
             yield f"{where} forbade all requests, such as {forbidden[0]}."
 
@@ -265,7 +265,7 @@ class Account:
             lost=total.lost,
             left=max(0, self.left - self._above_budget),
             unknown_hosts=total.by_end().get(End.NO_HOST, 0),
-            forbidden_sites=len(self.forbidden_sites()),
+            forbidden_sites=len(self.forbidden_sites(total)),
             denied_sites=len(self._denied_sites(total)),
             unmet=len(self.expectations(reason, total).unmet),
             is_running=reason == "not finished",
@@ -398,6 +398,8 @@ class Account:
         recorder = Recorder.found_in(self._crawler)
         if recorder is None:
             return [(total, "")]
+        if not total.others:
+            return []
         others = [one for one in recorder.record if one.others]
         return sorted(((one, shown(one.site)) for one in others), key=_errors_first)
 
@@ -420,10 +422,13 @@ class Account:
             return True
         return reason == "sites_paused" and self._crawl.config.pause_idle == "fail"
 
-    def forbidden_sites(self) -> list[str]:
-        """Return the sites whose robots.txt forbade all requests, if it is recorded."""
+    def forbidden_sites(self, total: Tally) -> list[str]:
+        """Return the sites whose robots.txt forbade all requests, if it is recorded.
+
+        `total`: as for `verdict`.
+        """
         recorder = Recorder.found_in(self._crawler)
-        if recorder is None:
+        if recorder is None or not total.ends.get(End.FORBIDDEN):
             return []
         without = [one for one in recorder.record if not one.pages]  # few
         return sorted(shown(one.site) for one in without if one.is_forbidden)
@@ -574,7 +579,7 @@ class Account:
             "expectations": bool(self.expectations(reason, total).unmet),
             "lost": total.lost > 0 or bool(self._aside),
             "left": self.left > self._above_budget,
-            "forbidden": bool(self.forbidden_sites()),
+            "forbidden": bool(self.forbidden_sites(total)),
         }
         return [one for one in self._crawl.config.exit_status if happened[one]]
 

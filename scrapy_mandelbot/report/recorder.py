@@ -173,6 +173,12 @@ def _paused(kind: str) -> Write:
     return write
 
 
+def _refuses(one: SiteRecord, its: Values, _now: Now) -> None:
+    reason = shown(its["reason"])
+    where = _where(its)
+    one.pause(PauseRecord(where, "refused", its["since"], its["until"], reason))
+
+
 def _both(first: Write, then: Write) -> Write:
     def write(one: SiteRecord, its: Values, now: Now) -> None:
         first(one, its, now)
@@ -181,8 +187,8 @@ def _both(first: Write, then: Write) -> Write:
     return write
 
 
-def _refused(one: SiteRecord, its: Values, now: Now) -> None:
-    one.refusal(its["kind"], now(), its["retry_after"])
+def _refused(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.refusal(its["kind"], its["at"], its["retry_after"])
 
 
 def _waited(one: SiteRecord, its: Values, _now: Now) -> None:
@@ -277,7 +283,7 @@ def _robots_from_cache(one: SiteRecord, _its: Values, now: Now) -> None:
 
 
 _WRITTEN: dict[Event, Write] = {
-    events.PAUSED: _paused("refused"),
+    events.PAUSED: _refuses,
     events.HELD: _paused("manual"),
     events.SHUT: _paused("visit time"),
     events.PAUSED_BY_PEER: _paused("overheard"),

@@ -418,11 +418,12 @@ class SiteRecord(Tally):
 
     def pause(self, pause: PauseRecord) -> None:
         """Record the start of a pause, or the new end of an open one."""
-        open_one = self._open(pause.where)
-        if open_one is not None:
-            open_one.until = pause.until
-            open_one.reason = pause.reason
-            return
+        if self.pauses:
+            open_one = self._open(pause.where)
+            if open_one is not None:
+                open_one.until = pause.until
+                open_one.reason = pause.reason
+                return
         self.pauses_seen += is_pause(pause.kind)
         self.pauses = _with(self.pauses, pause, MOST_PAUSES)
 

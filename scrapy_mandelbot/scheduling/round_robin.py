@@ -316,7 +316,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     def slot_changed(self, slot: str, activity: int) -> None:
         """Move the queues of a slot whose activity has changed, and those that wait."""
         self.is_settled = False
-        for queue in tuple(self._by_slot.get(slot, ())):
+        for queue in self._by_slot.get(slot, ()):
             before = queue.activity
             # as step_out() and stand(), of which this is most of the calls
             if before is not None:

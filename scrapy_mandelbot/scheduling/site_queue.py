@@ -205,7 +205,13 @@ class SiteQueue:
             due = self._sort_by_due(request)
         if queue is None or is_special or not queue.site.is_plain:
             site = self._throttle.sites.of(name) if queue is None else queue.site
-            queue = self._queue_for(request, site, slot)
+            path = ""
+            if is_special or site.faults.aside:
+                path = self._section_of(request, site)
+            queue = self._round_robin.get((name, slot, path))
+            if queue is None:
+                parts = QueueParts(name, slot, path)
+                queue = self._add_queue(SubQueue(site, parts))
             if not queue.site.is_plain and queue.site.dead_until < inf:
                 self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (prior is not None and prior.not_before):
@@ -259,9 +265,15 @@ class SiteQueue:
                 self._storage.drop(request)
                 queue.site.tally.count(End.DROPPED)
             elif self._try_to_hand_out(request, queue):
-                in_flight = len(self._flights)
-                if self._storage.total + in_flight >= self._places > in_flight:
-                    self._look_for_another(request, queue)
+                activity = queue.activity
+                # another slot without any is next in any case
+                if 0 not in self._round_robin.standing and (
+                    activity is None
+                    or activity >= queue.site.concurrency.bound
+                    or activity >= self._in_flight.limits[queue.slot]
+                    or not queue.site.is_plain
+                ):
+                    self._look_for_another(request)
                 return request
             else:
                 queue.site.tally.return_to_queue()
@@ -418,13 +430,18 @@ class SiteQueue:
         rules = site.rules()
         as_scout = False
         if rules is None or rules.until <= now:
+            rules = None
             as_scout = self._needs_scout(request, site)
-        is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
-        if is_news and self._throttle.decide(site) is not GO:
+        if (
+            self._throttle.is_paced
+            and self._crawl.learn_pace(request, site)
+            and self._throttle.decide(site) is not GO
+        ):
             return False
         flight = Flight(request, site)
         flight.slot = slot
-        if queue.section == PAST_PAUSES:
+        flight.rules = rules
+        if queue.section and queue.section == PAST_PAUSES:
             flight.keeps_pauses = not self._is_past_pauses(queue)
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
@@ -534,11 +551,12 @@ class SiteQueue:
             queue.site.tally.accept()
             raise
 
-    def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
+    def _section_of(self, request: Request, site: Site) -> str:
+        """Return the section of the sub-queue in which a request waits."""
         path = ""
         if DUE in request.meta:
             path = DELAYED
-        elif site.has_refused and site.faults.aside:
+        elif site.faults.aside:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
@@ -546,10 +564,7 @@ class SiteQueue:
             path = PAST_PAUSES
         if request.meta.get("dont_obey_budget"):
             path = EXEMPT
-        queue = self._round_robin.get((site.name, slot, path))
-        return queue or self._add_queue(
-            SubQueue(site, QueueParts(site.name, slot, path))
-        )
+        return path
 
     def _waits_until(
         self,
@@ -573,7 +588,8 @@ class SiteQueue:
             if at > now:
                 return at
             return 0.0
-        if has_come and queue.name not in self._storage.lengths and self._delayed:
+        is_only = queue.name not in self._storage.lengths
+        if has_come and is_only and self._delayed.times:
             self.end_delays(queue.site)
         if queue.name in self._storage.lengths:
             return at
@@ -615,18 +631,15 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _look_for_another(self, request: Request, queue: SubQueue) -> None:
+    def _look_for_another(self, request: Request) -> None:
         """See whether another may go beside a request; if none may, the engine waits.
 
-        The engine is about to take that request, which was of this sub-queue.
+        The engine is about to take that request, and none of its own sub-queue is known
+        to be next.
         """
-        if 0 in self._round_robin.standing:
-            return  # one for a slot without any
-        site = queue.site
-        if site.is_plain and queue.activity is not None:
-            most = min(site.concurrency.bound, site.ceiling.most)
-            if queue.activity < min(most, self._in_flight.limits[queue.slot]):
-                return  # the next one of the same
+        in_flight = len(self._flights)
+        if not self._storage.total + in_flight >= self._places > in_flight:
+            return  # the engine waits anyway, or asks for more in any case
         self._in_flight.leaving = request
         for one in self._in_flight.queues:
             one.settle()
@@ -667,7 +680,6 @@ class SiteQueue:
                         return None
                 continue
             site = queue.site
-            slot = queue.slot
             if not site.is_plain:
                 decision = self._decide(queue)
                 if decision is not GO:
@@ -678,16 +690,17 @@ class SiteQueue:
                     queue.apart.drop(queue)
             activity = queue.activity
             if activity and (
-                activity >= in_flight.limits[slot]
+                activity >= in_flight.limits[queue.slot]
                 or activity >= site.concurrency.bound
                 or activity >= site.ceiling.most
             ):
-                in_flight.drop_lost_in(slot)
-                if self._has_enough_in_flight(site, slot):
+                in_flight.drop_lost_in(queue.slot)
+                if self._has_enough_in_flight(site, queue.slot):
                     round_robin.step_out(queue, until_an_end=True)
                     continue
-            may_go = site.has_answered or fills_up
-            if not may_go and in_flight.unresponsive.check_enough():
+            if site.has_answered or fills_up:
+                return queue
+            if in_flight.unresponsive.check_enough():
                 round_robin.keep_out(queue)
                 self.counts.note_silent(queue)
                 continue

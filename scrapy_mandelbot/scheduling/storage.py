@@ -259,12 +259,12 @@ class Storage(RequestStorage):
         Raises:
             ValueError: it cannot be written to disk; nothing has changed.
         """
-        if self._alone is not None and name not in self.lengths:
-            self._alone[name] = request
-            self.grow(name)
-            return
         queue = self._in_memory.get(name)
         if queue is None:
+            if self._alone is not None and name not in self.lengths:
+                self._alone[name] = request
+                self.grow(name)
+                return
             queue = self._reach(name)
         try:
             queue.push(request)

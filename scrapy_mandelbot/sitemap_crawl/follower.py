@@ -85,7 +85,8 @@ class SitemapFollower:
             self._events.emit(events.SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_enabled or is_left_to_spider:
-            if folder is not None:
+            # a previous run may have followed them
+            if folder is not None and engine.scheduler_length(self._crawler):
                 UnfollowedRequests(self._crawl, spider, folder)
             return
         since = self._crawl.config.sitemap_since

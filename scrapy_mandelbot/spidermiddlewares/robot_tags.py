@@ -7,9 +7,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
-from mandelbot import RobotTag, RobotTags, robot_tags
+from mandelbot import RobotTag, RobotTags
 from mandelbot.origins import site_of, without_user
 from mandelbot.preferences import TERMS_STATUSES
+from mandelbot.tags.head import meta_tags
+from mandelbot.tags.reading import NO_TAGS, names_of_key, tags_for
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
@@ -68,7 +70,6 @@ class RobotTagsMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         config = self._crawl.config
         if not config.enabled or (
@@ -76,6 +77,7 @@ class RobotTagsMiddleware:
         ):
             raise NotConfigured
         self._mode = config.robot_tags
+        self._reads = config.robot_tags != "off"
         self._reported: Recent[bool] = Recent(_REPORTED_LIMIT)
         """Sites whose terms were reported."""
 
@@ -96,7 +98,7 @@ class RobotTagsMiddleware:
         """Put the page's tags into ``response.meta``, in place of copied ones."""
         if response.status >= _ERRORS and _may_state_terms(response):
             self._notice_terms(response)
-        if self._mode == "off":
+        if not self._reads:
             return
         tags = self._tags(response)
         response.meta["robot_tags"] = tags
@@ -132,7 +134,12 @@ class RobotTagsMiddleware:
             for name in _HEADERS:
                 headers += [(name, one) for one in response.headers.getlist(name)]
         body = response.body if isinstance(response, HtmlResponse) else b""
-        return robot_tags(headers, body, self._crawl.agents.of(response.request))
+        names = names_of_key(self._crawl.agents.of(response.request))
+        metas = meta_tags(body, names)
+        # As the library's robot_tags(), but for the checks of its arguments.
+        if headers or metas:
+            return tags_for(headers, metas, names)
+        return NO_TAGS
 
     def _count(self, tags: RobotTags, response: Response) -> None:
         has_end = tags.unavailable_after is not None

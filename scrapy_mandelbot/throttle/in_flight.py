@@ -356,7 +356,8 @@ class InFlight:
 
     def add(self, request: Request, site: Site) -> Flight[Site]:
         """Note a request on its way, which need not be from the queue."""
-        flight = Flight(request, site, tick=site.ticks)
+        flight = Flight(request, site)
+        flight.tick = site.ticks
         flight.has_headers = True  # perhaps: the middlewares have seen it
         self.flights[request] = flight
         if not site.has_answered:
@@ -375,6 +376,13 @@ class InFlight:
             fingerprinter = self._crawler.request_fingerprinter
             flight.fingerprint = fingerprinter.fingerprint(flight.request)
         return flight.fingerprint
+
+    def note_at_once(self, flight: Flight[Site]) -> None:
+        """Note how many requests are in flight, if those are more than when it left."""
+        # requests need not arrive in the order they were sent in
+        if flight.at_once:
+            now_at_once = len(self._in_slots.get(flight.slot, ()))
+            flight.at_once = max(flight.at_once, now_at_once)
 
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
@@ -482,6 +490,7 @@ class InFlight:
 
             limit = MeasuredLimit(int(most), limit.bound)
             site.concurrency = limit
+            site.recheck()
         if limit.full(answers, self._now(), int(most)):
             self._limit_found(site, int(most))
 
@@ -580,7 +589,8 @@ class InFlight:
         `ends`: what it has reserved is given back, too.
         """
         self.flights.pop(flight.request, None)
-        self.unresponsive.pop(flight, None)
+        if self.unresponsive:
+            self.unresponsive.pop(flight, None)
         slot = flight.slot
         flights = self._in_slots.get(slot)
         if flights is not None and flight in flights:

@@ -78,6 +78,7 @@ class Paces:
         pace = pace_of_file(robots, agent(), _AS_WRITTEN)
         if not pace.is_free and site.note_once("pace"):
             site.is_timed = True
+            site.recheck()
             self._emit(
                 events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source
             )

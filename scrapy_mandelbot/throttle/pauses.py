@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf, isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -120,10 +121,11 @@ class Pauses:
         values: dict[str, Any] = {
             "where": site.name,
             "site": site.name,
+            "since": pause.since,
             "until": pause.until,
             "reason": pause.reason,
-            "tries": pause.failed_probes,
-            "waiting": self._in_flight.waiting(site),
+            "tries": pause.backoff.failed,
+            "waiting": partial(self._in_flight.waiting, site),
             "fate": self._fate,
         }
         if "end" in event.in_text:
@@ -140,7 +142,7 @@ class Pauses:
         if event in _GIVEN_UP and site.note_once(f"given up {pause.since}"):
             self._given_up(site, values["reason"])
 
-    def refused(
+    def refused(  # noqa: PLR0913 -- what is known of it
         self,
         flight: Flight[Site],
         reason: str,
@@ -148,10 +150,15 @@ class Pauses:
         response: Response | None = None,
         *,
         level: int | None = None,
+        now: float | None = None,
     ) -> None:
-        """Note that the site refused a request, by a pause status or by no answer."""
+        """Note that the site refused a request, by a pause status or by no answer.
+
+        `now`: when that is known, in seconds; None: just now.
+        """
         site = flight.site
-        now = self._now()
+        if now is None:
+            now = self._now()
         if site.is_timed:
             site.tally.left(now)
         kind = "no answer" if response is None else str(response.status)
@@ -166,11 +173,13 @@ class Pauses:
                 self.network_answers(flight.sent_at)
         elif self._network.is_down(now):
             refusal = refusal._replace(is_counted=False)
-        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
+        self._count(
+            events.REFUSED, site=site.name, kind=kind, retry_after=named, at=now
+        )
         if self.shared_limits is not None:
             self.shared_limits.refused(site, now)
         fingerprint = self._in_flight.fingerprint_of(flight)
-        self._note_at_once(flight)
+        self._in_flight.note_at_once(flight)
         effect = site.refused(flight, fingerprint, refusal)
         self._sites.note_trouble(site)
         if effect is None:
@@ -204,7 +213,7 @@ class Pauses:
             is_outage=status > 0,
             is_stated=not status and site.has_brought_page,
         )
-        self._note_at_once(flight)
+        self._in_flight.note_at_once(flight)
         fingerprint = self._in_flight.fingerprint_of(flight)
         lost_at = 0
         if is_connection:
@@ -219,7 +228,9 @@ class Pauses:
         self._sites.note_trouble(site)
         if goes_back:
             kind = str(status or "no answer")
-            self._count(events.REFUSED, site=site.name, kind=kind, retry_after=None)
+            self._count(
+                events.REFUSED, site=site.name, kind=kind, retry_after=None, at=now
+            )
         else:
             self._give_tries_back(flight, fingerprint)
         if site.ceiling.is_certain and site.note_once("connections"):
@@ -281,13 +292,6 @@ class Pauses:
             most=most,
             at_once=at_once,
         )
-
-    def _note_at_once(self, flight: Flight[Site]) -> None:
-        """Note how many requests are in flight, if those are more than when it left."""
-        # requests need not arrive in the order they were sent in
-        if flight.at_once:
-            now_at_once = self._in_flight.in_slot(flight.slot)
-            flight.at_once = max(flight.at_once, now_at_once)
 
     def _changed(
         self, effect: PauseEffect, flight: Flight[Site], reason: str, level: int | None

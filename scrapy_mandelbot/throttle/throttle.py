@@ -394,7 +394,9 @@ class Throttle:
         """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
-            self.sites.of(values["site"]).has_answered = True
+            site = self.sites.of(values["site"])
+            site.has_answered = True
+            site.rules_asked_at = values["asked_at"]
 
     def scouted(self, flight: Flight[Site]) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
@@ -438,7 +440,8 @@ class Throttle:
         """Return the request as a middleware returns it to send it back."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
-        self.ended(flight)
+        if flight.reservations or self.is_paced:  # else nobody waits for its end
+            self.ended(flight)
         return request
 
     def may_leave(self, flight: Flight[Site]) -> bool:

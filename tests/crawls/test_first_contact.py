@@ -77,6 +77,22 @@ async def test_a_crawl_of_dead_hosts_alone_ends_after_the_fifth_try(webs):
 
 
 @ensureDeferred
+async def test_the_log_names_the_first_five_dead_hosts(webs, caplog):
+    """A broad crawl meets thousands; at the end each is counted."""
+    dead = [webs(f"127.0.1.{number}") for number in range(1, 8)]
+    urls = [one.url + "/" for one in dead]
+    for one in dead:
+        one.close()
+    await crawl(FailuresSpider, IN_MEMORY, start_urls=urls)
+    tried = [
+        record.levelname
+        for record in caplog.records
+        if "does not answer yet" in record.getMessage()
+    ]
+    assert tried.count("INFO") == 5
+
+
+@ensureDeferred
 async def test_the_last_wait_ends_with_the_other_work(webs):
     """The other site is done after a minute, and so is the crawl."""
     dead = webs("127.0.1.1")

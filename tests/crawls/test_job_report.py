@@ -22,12 +22,26 @@ from scrapy_mandelbot.report.job_report import JobState, job_report
 
 pytestmark = NEEDS_REDIS
 
-LATE = {"DOWNLOAD_TIMEOUT": 0.3, "RETRY_ENABLED": False, "ROBOTSTXT_OBEY": False}
+
+class Impatience:
+    """Waits but a moment for the page that does not come.
+
+    For others as long as Scrapy does: a busy machine may bring them late.
+    """
+
+    def process_request(self, request):
+        if request.url.endswith("/late"):
+            request.meta["download_timeout"] = 0.3
 
 
 @pytest.fixture
 def settings(redis_server):
-    return {"MANDELBOT_JOB": redis_server.url, **LATE}
+    return {
+        "MANDELBOT_JOB": redis_server.url,
+        "DOWNLOADER_MIDDLEWARES": {Impatience: 1},
+        "RETRY_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+    }
 
 
 def together(*crawls):

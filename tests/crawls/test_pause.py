@@ -152,6 +152,17 @@ def test_who_has_a_delay_is_heard_in_the_turn_of_the_answer(make_crawler, delay)
     assert middleware.crawler is crawler
 
 
+@pytest.mark.parametrize("seconds", [0, 2])
+@ensureDeferred
+async def test_when_a_robots_txt_was_asked_for_is_known(webs, seconds):
+    """A rate limit may have counted it before the first page."""
+    web = site(webs, 0)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow:\n", delay=seconds)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    one = Crawl.of(result.crawler).throttle.sites.of(web.url)
+    assert one.well_at - one.rules_asked_at == pytest.approx(seconds, abs=0.5)
+
+
 @ensureDeferred
 async def test_one_probe_goes_first(webs):
     """After the pause a single request asks; the others follow its answer."""

@@ -14,13 +14,14 @@ from clocks import TurnedClock
 from crawling import ensureDeferred
 from queueing import fill, open_scheduler, refuse
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.internet.error import TimeoutError as TimedOut
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.download_limits import Download, DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.fetching.slow_files import SlowFiles
 from scrapy_mandelbot.politeness.probe import PROBE_IS_LATE
@@ -60,7 +61,7 @@ def test_a_silent_robots_txt_gets_the_time_back(clock, crawler, monkeypatch, eve
 
 
 class Downloads(DownloadLimits):
-    """Downloads that end after some seconds of the clock, each by an error."""
+    """Downloads that end after some seconds of the clock, by an error or a response."""
 
     def __init__(self, crawler, clock, ends):
         super().__init__(crawler, clock.now)
@@ -75,9 +76,11 @@ class Downloads(DownloadLimits):
         self.places -= 1
 
     async def download(self, request, most_bytes, seconds, **_):
-        took, error = self.ends.pop(0)
+        took, end = self.ends.pop(0)
         self._clock.shift(took)
-        raise error
+        if isinstance(end, Exception):
+            raise end
+        return end, Download(most_bytes, seconds, self._clock.now())
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,17 @@ async def test_a_deadline_that_fires_late_gives_the_time_back(
     assert (len(downloads.ends) == 0) == is_asked_again
     assert (found.error is error) != is_asked_again
     assert downloads.places == 0
+
+
+@ensureDeferred
+async def test_what_comes_of_the_second_download_counts(crawler, clock):
+    response = Response(f"{SITE}/robots.txt", body=b"User-agent: *\nDisallow: /no\n")
+    downloads = Downloads(crawler, clock, [(12.0, TimedOut()), (0.1, response)])
+    config = Config.from_settings(crawler.settings)
+    files = SiteFiles(downloads, config, clock.now, 100)
+    found = await files.get(SITE, response.url, Request(SITE), None)
+    assert found.body == response.body
+    assert found.error is None
 
 
 def probed(crawler, clock):

@@ -117,13 +117,16 @@ def at_limit(pause, monkeypatch) -> Pause:
     return pause
 
 
-@pytest.mark.parametrize(("drained_in", "seconds"), [(0.5, 0.5), (0.1, 0.25), (3, 1)])
+@pytest.mark.parametrize(
+    ("drained_in", "seconds"), [(0.5, 0.5), (0.1, 0.1), (0.01, 0.05), (3, 1)]
+)
 def test_a_pause_of_a_known_limit_is_over_as_its_bucket_is_empty(
     at_limit, monkeypatch, drained_in, seconds
 ):
-    """A fourth of a first pause at least, and a first pause at most."""
+    """A twentieth of a first pause at least, and a first pause at most."""
     monkeypatch.setattr(RateControl, "drained_in", lambda _: drained_in)
-    assert outage(at_limit, 1100, 0.1) == [seconds]
+    lengths = outage(at_limit, 1100, 0.01)
+    assert lengths == [pytest.approx(seconds)]
 
 
 @pytest.mark.parametrize("is_outage", [True, False], ids=["503", "429"])

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from scrapy_mandelbot.politeness.concurrency_limit import FIRST, HALF
-from scrapy_mandelbot.politeness.measured_limit import MeasuredLimit, Phase
+from scrapy_mandelbot.politeness.measured_limit import MeasuredLimit, Phase, _Burst
 
 MOST = [1, 2, 3, 4, 8, 16, 17, 64, 200]
 
@@ -161,3 +161,13 @@ def test_a_clock_that_stands_still_or_jumps_does_no_harm(step):
             limit.note(answers % 16 + 1, now - 0.1, now)
         limit.full(answers, now, 16)
         assert 1 <= limit.bound <= 16
+
+
+def test_of_a_small_burst_each_answer_is_looked_at():
+    """Each second one is in line, and the others come at once."""
+    burst = _Burst(0, began=None, since=0.0)
+    burst.times = [(place, float(place)) for place in range(1, 25)]
+    assert burst.are_in_line()
+    for place in range(6, 20, 2):
+        burst.times[place - 1] = (place, 0.1)
+    assert not burst.are_in_line()

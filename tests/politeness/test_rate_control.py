@@ -460,6 +460,68 @@ def test_a_limit_without_a_burst_is_not_slowed_for_ever():
     assert rate_control.rate == pytest.approx(0.85 * BELOW * limit)
 
 
+def test_at_a_limit_without_a_burst_each_good_answer_brings_the_rate_back():
+    """A jitter may have been the reason, not the limit; by half as much each time."""
+    rate_control, now, limit = at_limit(1.0)
+    rate_control.__dict__["_estimator"] = SaysSo(Reading(4.0, limit, 1.0, limit))
+    gains = []
+    for _ in range(3):
+        now = pause(rate_control, go(rate_control, now, 1))
+        before = rate_control.rate
+        now = go(rate_control, now, 100)
+        gains.append(rate_control.rate / before - 1.0)
+    assert gains[0] == pytest.approx(0.015, rel=0.2)
+    assert gains[1:] == pytest.approx([0.01, 0.01], rel=0.2)
+
+
+def test_a_refusal_never_makes_a_limit_faster():
+    """Be it that only much faster rates explain it: many requests came at once then."""
+    rate_control, now, limit = at_limit(1.0)
+    reading = Reading(4.0, 5.0 * limit, 1.0, 20.0 * limit)
+    rate_control.__dict__["_estimator"] = SaysSo(reading)
+    before = rate_control.rate
+    pause(rate_control, now + 0.5)
+    assert rate_control.rate == pytest.approx(0.97 * before)
+
+
+def test_a_limit_is_no_faster_than_the_rate_that_was_refused():
+    rate_control = RateControl()
+    now = pause(rate_control, go(rate_control, 0.0, 5))
+    now = go(rate_control, now, 5)
+    refused_at = rate_control.rate
+    reading = Reading(4.0, 10.0 * refused_at, 1.0, 100.0 * refused_at)
+    rate_control.__dict__["_estimator"] = SaysSo(reading)
+    pause(rate_control, now)
+    assert rate_control.mode is Mode.LIMIT
+    assert rate_control.rate == pytest.approx(BELOW * refused_at)
+
+
+@pytest.mark.parametrize(("is_first", "reached"), [(True, 0.97), (False, 0.8)])
+def test_a_limit_that_is_taken_for_slower_may_be_as_fast_as_before(is_first, reached):
+    """As far as the runs explain it, up to a little below what was refused."""
+    rate_control, now = found(fastest=20.0)
+    reading = Reading(20.0, 16.0, 5.0, 24.0)
+    rate_control.__dict__["_estimator"] = SaysSo(reading, explains=True)
+    rate_control.refused(now + 0.5, now + 0.5)
+    rate_control.resume(now + 1.0, is_conclusive=True, is_first=is_first)
+    assert rate_control.rate == pytest.approx(BELOW * 16.0)
+    go(rate_control, now + 1.0, 100)
+    assert rate_control.rate == pytest.approx(reached * BELOW * 20.0, rel=0.01)
+
+
+@pytest.mark.parametrize(("good", "mode"), [((0.99,), Mode.LIMIT), ((), Mode.RAMP)])
+def test_what_a_limit_counted_before_the_first_page_tells_of_it(good, mode):
+    """The robots.txt: pages that are sent at once after it are all refused."""
+    rate_control = RateControl(good)
+    for _ in range(4):
+        rate_control.refused(1.0, 1.001)
+    rate_control.resume(2.001, is_conclusive=True)
+    now = go(rate_control, 2.001, 8)
+    now += 0.02
+    pause(rate_control, now)
+    assert rate_control.mode is mode
+
+
 def test_a_run_that_began_slowly_says_by_its_end_what_a_site_lets_through():
     rate_control, _ = in_limit(20.0)
     # below the limit for long, then at it until the bucket is full

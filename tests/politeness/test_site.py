@@ -17,6 +17,7 @@ from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
     Faults,
+    ResumedSection,
 )
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
@@ -124,6 +125,19 @@ def test_of_many_good_answers_the_last_64_are_remembered(site, monkeypatch, page
     assert all(len(one) <= 80 for one in held)
     refuse(site, pages)
     assert asked == [[*range(max(0, pages - 64), pages)]]
+
+
+@pytest.mark.parametrize("pages", [0, 3, 64])
+def test_a_robots_txt_counts_before_the_first_pages(site, monkeypatch, pages):
+    """A limit may count it, too; of many pages it is long ago."""
+    asked = []
+    monkeypatch.setattr(
+        Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
+    )
+    site.rules_asked_at = -1.0
+    serve(site, pages)
+    refuse(site, pages)
+    assert asked == [[-1.0, *range(pages)][-64:]]
 
 
 def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
@@ -774,6 +788,7 @@ def test_refusals_of_a_section_that_refuses_by_page_are_of_no_rate(monkeypatch):
     refuse(site, 1, b"/shelf/1", "/shelf/1")
     well(site, "/", site.due(1))
     heard = []
+    site.faults.resumed["/shelf/"] = ResumedSection()
     monkeypatch.setattr(Faults, "is_mixed", lambda _, page: "/shelf/" in page.url)
     for name in ("refused", "interrupted"):
         monkeypatch.setattr(RateControl, name, lambda *_, name=name: heard.append(name))

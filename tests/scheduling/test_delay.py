@@ -9,6 +9,7 @@ from crawling import SCRAPYS_FORM, ensureDeferred
 from queueing import drain, fill, open_scheduler, refuse
 from scrapy import Request
 
+from scrapy_mandelbot.scheduling.delays import sort_by_due
 from scrapy_mandelbot.scheduling.round_robin import DUE
 from scrapy_mandelbot.throttle import load
 
@@ -46,6 +47,16 @@ async def test_each_delay_ends_at_its_own_time(queue, clock):
         clock.turn(10)
         sent += drain(scheduler)
     assert sent == [URL + "10", URL + "20", URL + "30"]
+
+
+def test_times_of_one_second_share_a_place():
+    """Of those of other seconds the earlier is the first, whichever came first."""
+    priorities = []
+    for due in (100.2, 100.5, 101.5, 102.5):
+        request = Request(URL, meta={DUE: [due, 50.0, 0]})
+        sort_by_due(request, now=90.0)
+        priorities.append(request.priority)
+    assert priorities == [-101, -101, -102, -103]
 
 
 @ensureDeferred

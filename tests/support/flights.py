@@ -39,7 +39,9 @@ def assert_untouched() -> None:
 
 def flight_to(site: Site, path: str = "/") -> Flight:
     """Return a request for a page of a site that is on its way."""
-    return Flight(Page(site.name + path), site, tick=site.ticks)
+    flight = Flight(Page(site.name + path), site)
+    flight.tick = site.ticks
+    return flight
 
 
 def admit(site: Site, flight: Flight, now: float) -> Decision:

@@ -319,7 +319,9 @@ def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
         "the file is still to be looked up"
     )
     world.ask()
-    world.learn("Crawl-delay: 50\nVisit-time: 0000-0030\n")
+    file = "Crawl-delay: 50\nVisit-time: 0000-0030\n"
+    assert world.learn(file), "its visit times are news"
+    assert not world.learn(file)
     clock.turn(2.9)
     assert not world.may_go()
     clock.turn(0.1)

@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.signals import scheduler_empty, spider_closed
 
-from scrapy_mandelbot import engine, signals
+from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.counting import CountingMiddleware
 from scrapy_mandelbot.downloadermiddlewares.pause import PauseMiddleware
@@ -267,6 +267,26 @@ def test_an_idle_crawl_is_looked_at_once_a_site_was_in_trouble(
         happens(crawler)
     crawler.signals.send_catch_log(scheduler_empty)
     assert asked == [crawler] * is_asked
+
+
+def test_a_page_that_is_set_aside_is_reported_with_its_seconds(crawler, clock):
+    """A pause is reported by its end."""
+    crawl = Crawl.of(crawler)
+    told = []
+    for event in (events.PAUSED, events.SET_ASIDE):
+        crawl.events.subscribe(lambda values: told.append(values.get("seconds")), event)
+    for number in range(40):
+        flight = crawl.throttle.flight_of(Request(f"{SITE}/well/{number}"))
+        crawl.throttle.answered(flight)
+        crawl.throttle.release(flight)
+    refuse(crawler, URLS[0], retry_after=None)
+    clock.turn(1.5)
+    for url in (URLS[1], URLS[2]):
+        flight = crawl.throttle.flight_of(Request(url))
+        crawl.throttle.answered(flight)
+        crawl.throttle.release(flight)
+    refuse(crawler, URLS[0], retry_after=None)
+    assert told == [None, 1.0]
 
 
 def test_a_slot_that_a_site_uses_outside_the_queue_is_its_own(crawler):

@@ -1,4 +1,4 @@
-"""The one alarm of a crawl, by a clock that the tests turn."""
+"""The one alarm of a crawl, and how long its loop was up, by a clock of the tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf, nan
 
 import pytest
 
-from scrapy_mandelbot.clock import Timers
+from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 
@@ -149,3 +149,45 @@ def test_it_rings_within_a_minute_of_its_time_though_the_machine_slept(clock):
     assert rung == []
     clock.turn(1)
     assert rung == ["over"]
+
+
+@pytest.fixture
+def uptime(clock):
+    """Return what measures a loop, watched from now on."""
+    found = LoopUptime(Timers(clock, print), clock.now)
+    found.watch()
+    return found
+
+
+def test_a_loop_is_up_while_its_timers_are_on_time(clock, uptime):
+    began = clock.now()
+    clock.turn(3.1)
+    assert uptime.since(began) == pytest.approx(3.1)
+    assert uptime.since(began + 2) == pytest.approx(1.1)
+    assert uptime.since(clock.now()) == 0
+
+
+@pytest.mark.parametrize("seconds", [0.5, 8.0])
+def test_a_loop_that_is_held_up_is_not_up(clock, uptime, seconds):
+    """Before the late timer has fired, and after that."""
+    began = clock.now()
+    clock.turn(1)
+    clock.shift(seconds)
+    assert uptime.since(began) == pytest.approx(1.25)
+    clock.turn(1)
+    assert uptime.since(began) == pytest.approx(2.25)
+    assert uptime.since(clock.now() - 0.5) == pytest.approx(0.5)
+
+
+def test_a_loop_that_nobody_watches_is_not_measured(clock, uptime):
+    """No timer is left; when it is watched again, the time between is left out."""
+    began = clock.now()
+    clock.turn(60)
+    clock.assert_nothing_left()
+    measured = uptime.since(began)
+    assert 10 <= measured <= 10.5
+    clock.turn(60)
+    assert uptime.since(began) == measured
+    uptime.watch()
+    clock.turn(1)
+    assert uptime.since(began) == pytest.approx(measured + 1, abs=0.3)

@@ -286,9 +286,8 @@ class Grammar:
     def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
         """Return number, text and field of a rule, else a name, only for others."""
         lower = b"" if self.dialect.spellings else body.lower()
-        for word, (field, misspelt) in _MISSPELT.items():
-            if word not in lower:
-                continue
+        for word in filter(lower.__contains__, _MISSPELT):
+            field, misspelt = _MISSPELT[word]
             text = searchable(body)
             line = misspelt.search(text)
             if line is not None:

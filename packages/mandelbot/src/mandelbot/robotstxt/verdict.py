@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
-from operator import itemgetter
+from itertools import compress, count, filterfalse
+from operator import itemgetter, not_
 from typing import TYPE_CHECKING, ClassVar
 
 from mandelbot.formatting import shown
@@ -172,7 +172,7 @@ class RuleList:
     """
 
     __slots__ = (
-        *("_allow", "_dialect", "_disallow", "_patterns", "_rules"),
+        *("_dialect", "_has_allow", "_heads", "_others", "_patterns", "_rules"),
         *("left", "path_at", "site"),
     )
 
@@ -187,36 +187,32 @@ class RuleList:
         self._dialect = dialect
         self._rules = rules
         self._patterns: dict[RuleFound, list[_PatternMatcher]] = {}
-        # Heads of plain rules, and other rules, each with a text in every target that
-        # it matches.
-        plain: tuple[list[str], list[str]] = [], []
-        others: tuple[list[_Other], list[_Other]] = [], []
-        for field, head, rest, literal in rules:
-            if rest:
-                others[field in _ALLOW].append(
-                    (literal or head, (field, head, rest, literal))
-                )
-            elif head:
-                plain[field in _ALLOW].append(head)
-        self._disallow = tuple(plain[0]), others[0]
-        self._allow = tuple(plain[1]), others[1]
+        # Disallow alone is made ready: Allow counts only where one of these matches.
+        # Columns of the list, each in one go: files have hundreds of rules.
+        allows = map(_ALLOW.__contains__, map(_FIELD, rules))
+        forbidding = list(compress(rules, map(not_, allows)))
+        self._has_allow = len(forbidding) < len(rules)
+        heads = map(_HEAD, filterfalse(_REST, forbidding))
+        self._heads = tuple(filter(None, heads))
+        """The beginnings of what plain rules match; an empty one matches nothing."""
+        self._others: list[_Other] = []
+        """The other rules, each with a text in every target that it matches."""
+        for rule in filter(_REST, forbidding):
+            self._others.append((rule[3] or rule[1], rule))
 
     def decide(self, target: str) -> bool:
         """Return whether a target is allowed."""
         self.left -= 1
         if target == ROBOTS_TXT and self._dialect.robots_txt_allowed:
             return True
-        if not self._any_matches(self._disallow, target):
+        if not self._matches_disallow(target):
             return True
-        return self._any_matches(self._allow, target) and min(self._matching(target))[2]
+        return self._has_allow and min(self._matching(target))[2]
 
-    def _any_matches(
-        self, rules: tuple[tuple[str, ...], list[_Other]], target: str
-    ) -> bool:
-        plain, others = rules
-        if target.startswith(plain):
+    def _matches_disallow(self, target: str) -> bool:
+        if target.startswith(self._heads):
             return True
-        for part, rule in others:
+        for part, rule in self._others:
             if part in target:
                 for _, _, _, pattern in self._patterns_of(rule):
                     if pattern.matches(target):
@@ -249,6 +245,10 @@ class RuleList:
 
 _Other = tuple[str, "RuleFound"]
 _ALLOW = frozenset({"", "A", "a"})  # how `RuleFound` has it
+# The columns of a `RuleFound`.
+_FIELD = itemgetter(0)
+_HEAD = itemgetter(1)
+_REST = itemgetter(2)
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 
 
