@@ -7,11 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
-from mandelbot import RobotTag, RobotTags
+from mandelbot import RobotTag, RobotTags, robot_tags
 from mandelbot.origins import site_of, without_user
 from mandelbot.preferences import TERMS_STATUSES
-from mandelbot.tags.head import meta_tags
-from mandelbot.tags.reading import NO_TAGS, names_of_key, tags_for
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
@@ -134,12 +132,7 @@ class RobotTagsMiddleware:
             for name in _HEADERS:
                 headers += [(name, one) for one in response.headers.getlist(name)]
         body = response.body if isinstance(response, HtmlResponse) else b""
-        names = names_of_key(self._crawl.agents.of(response.request))
-        metas = meta_tags(body, names)
-        # As the library's robot_tags(), but for the checks of its arguments.
-        if headers or metas:
-            return tags_for(headers, metas, names)
-        return NO_TAGS
+        return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags, response: Response) -> None:
         has_end = tags.unavailable_after is not None

@@ -17,6 +17,7 @@ from mandelbot.cli.output import sitemaps_report as sitemaps
 from mandelbot.cli.output.fix_report import corrected
 from mandelbot.cli.output.rules_in_force import Rules
 from mandelbot.fix import normalize, prove
+from mandelbot.fix.effects import OWN_URLLIB, PROTEGO
 from pages import LIBRARY_DOCS, library_page, page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
@@ -31,6 +32,15 @@ SHOWN = {"command": 10, "reading": 2, "recipes/own_robots": 3, "went_wrong": 3}
 """Pages that show commands, and at least how many."""
 BLOCK = re.compile(r"\.\. code-block:: console\n\n((?: {4}.*\n|\n)+)")
 STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+PROVED_BY = re.compile(r"urllib\.robotparser of Python .*; Protego .*")
+"""The other readers by which a correction is proved, with the versions of one run."""
+
+
+def as_here(text):
+    """Return what a page shows, with the versions that are installed here."""
+    return PROVED_BY.sub(f"{OWN_URLLIB}; {PROTEGO}", text)
 
 
 @pytest.fixture
@@ -70,7 +80,8 @@ def test_what_is_shown_is_what_is_printed(run, name):
     is_librarys = (LIBRARY_DOCS / f"{name}.rst").is_file()
     text = library_page(name) if is_librarys else page(name)
     code, shown = 0, 0
-    for line, expected in steps(text):
+    for line, printed in steps(text):
+        expected = as_here(printed)
         command = line
         if command.startswith("cat "):
             Path(command[4:]).write_text(expected)

@@ -180,6 +180,7 @@ _NUMBERS = "numbers, times and words of ours"
 NOT_FROM_OUTSIDE = {
     "sites.site_named": "a person gives the URL",
     "sites.is_fresh": _NUMBERS,
+    "sites.Evidence.explains": _NUMBERS,
     "sites.pace_by_hand": "from the settings",
     "sites.Backoff": _NUMBERS,
     "sites.Answer": "a status, a failure, a digest; a robots.txt, which is measured",

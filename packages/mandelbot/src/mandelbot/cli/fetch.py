@@ -35,7 +35,12 @@ from mandelbot.answers.content_codings import (
     is_plain,
     unpack,
 )
-from mandelbot.answers.failures import error_text, failure_of, names_no_host
+from mandelbot.answers.failures import (
+    error_text,
+    failure_of,
+    names_no_host,
+    without_traceback,
+)
 from mandelbot.answers.outcome import Answer, Failure
 from mandelbot.formatting import shown
 from mandelbot.origins import without_user
@@ -145,7 +150,7 @@ class TimedDownload(Thread):
         self._response: HTTPResponse | None = None
         self._body = bytearray()  # as sent, up to one byte more than it may have
         self._is_body_whole = False
-        self._error: Exception = TimeoutError("the download took too long")
+        self._error: BaseException = TimeoutError("the download took too long")
         self._max_bytes = 0
         self._timeout = 0.0
         self._opener = OpenerDirector()
@@ -213,7 +218,8 @@ class TimedDownload(Thread):
             with response:
                 self._read(response)
         except (OSError, HTTPException, ValueError) as error:
-            self._error = error
+            # its frames hold a socket, and this object
+            self._error = without_traceback(error)
 
     def _open(self) -> HTTPResponse:
         url = self._urls[-1]
@@ -253,7 +259,7 @@ class TimedDownload(Thread):
         self._is_body_whole = not left or len(self._body) > self._max_bytes
 
 
-def _failure_of(error: Exception) -> Failure:
+def _failure_of(error: BaseException) -> Failure:
     failure = failure_of(error)
     # The text of http.client's error when a proxy refuses.
     is_refused = failure is Failure.OTHER and "Tunnel connection failed" in str(error)

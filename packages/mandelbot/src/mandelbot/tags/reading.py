@@ -157,7 +157,7 @@ def robot_tags(
         agent = header_text(agent) if isinstance(agent, bytes) else agent_key(agent)
     if type(body) is not bytes:
         body = octets_of(body, "body", "response.body")
-    names = names_of_key(agent)
+    names = _names(agent)
     metas = meta_tags(body, names)
     if headers or metas:
         try:
@@ -217,8 +217,7 @@ _OTHER_METADATA = frozenset(
 
 
 @lru_cache(maxsize=1024)
-def names_of_key(agent: str | tuple[str, ...]) -> frozenset[str]:
-    """Do as :func:`names_of_robot`, for a text or a tuple of texts."""
+def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
@@ -229,7 +228,7 @@ def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
     """
     if not isinstance(agent, str):
         agent = header_text(agent) if isinstance(agent, bytes) else agent_key(agent)
-    return names_of_key(agent)
+    return _names(agent)
 
 
 def _tags_in(
