@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import chain
 
 from mandelbot import sitemaps
 
@@ -104,6 +105,22 @@ _BODIES = {
     "gzip of gzip of letters": _packed(repeated(gzip.compress(b"a", mtime=0))),
     "damaged gzip": lambda size: gzip.compress(b"<" * size)[:-20] + b"\xff" * size,
 }
+# What a pattern could go back and forth over, in places where it might.
+_PIECES = {
+    "tags": ("<", "</", "<a", "<a>", "<url", "<url ", "<url>", "</url>", "<image>"),
+    "names": ("a:", "<a:", "a=", 'a="', "\"'", "'> <", "<link a='\" ", " "),
+    "markup": ("<!--", "<!---->", "-->", "<?", "<![CDATA[", "<![CDATA[]]>", "]]>"),
+    "types": ("<!DOCTYPE", "<!DOCTYPE[", "&", "&a;", "%", "\n", "\r", "<url><loc>"),
+}
+_PLACES = {
+    "in a list": (_OPEN, b""),
+    "in a tag": (b"<urlset><url><a ", b"</url>"),
+    "alone": (b"", b""),
+}
+for piece in chain.from_iterable(_PIECES.values()):
+    for place, (before, after) in _PLACES.items():
+        _BODIES[f"{piece!r} {place}"] = repeated(piece.encode(), before, after)
+
 _PIECE = 65_536
 _IN_STEPS = 0.1
 """Seconds for 100 KB: the sum of turns, of which none is longer than a block or fifty
