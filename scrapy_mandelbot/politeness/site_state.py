@@ -834,11 +834,15 @@ class Site:
         return (self._recent or ())[-_RECENT:]
 
     def _counted_lately(self) -> Sequence[float]:
-        """Return when those requests were sent that a limit has counted lately."""
+        """Return when those requests were sent that a limit has counted lately.
+
+        That for robots.txt counts until a page was answered: then pages say more, and
+        it may be long ago.
+        """
         pages = self._lately()
-        if self.rules_asked_at == -inf or len(pages) == _RECENT:
+        if pages or self.rules_asked_at == -inf:
             return pages
-        return (self.rules_asked_at, *pages)
+        return (self.rules_asked_at,)
 
     def _own_faults(self) -> Faults:
         if not self.has_refused:

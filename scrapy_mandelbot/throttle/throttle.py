@@ -396,7 +396,9 @@ class Throttle:
         if outcome.is_new or outcome.case == "revalidated":
             site = self.sites.of(values["site"])
             site.has_answered = True
-            site.rules_asked_at = values["asked_at"]
+            if self.shared_limits is None:
+                # else the limit counts those of its neighbors as well
+                site.rules_asked_at = values["asked_at"]
 
     def scouted(self, flight: Flight[Site]) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""

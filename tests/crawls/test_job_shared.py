@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from typing import Any, ClassVar
@@ -434,11 +435,20 @@ class DiskIsFull(LinksSpider):
 
 
 @pytest.fixture
-def full_disk(monkeypatch) -> list[int]:
-    """The disk of `DiskIsFull`. Returns a list that gets the length of what did not
+def full_disk(monkeypatch) -> Iterator[list[int]]:
+    """The disk of `DiskIsFull`. Yields a list that gets the length of what did not
     fit; it has room again after the third.
+
+    A feed that cannot be written is never closed: its process ends.
     """
-    refused = []
+    refused, files = [], []
+    make = held_file.HeldFile.__init__
+
+    def make_noted(self, file, of_all) -> None:
+        files.append(file)
+        make(self, file, of_all)
+
+    monkeypatch.setattr(held_file.HeldFile, "__init__", make_noted)
     monkeypatch.setattr(DiskIsFull, "has_room", True)
 
     def write(file: int, part: bytearray) -> int:
@@ -449,7 +459,9 @@ def full_disk(monkeypatch) -> list[int]:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(held_file, "write_to", write)
-    return refused
+    yield refused
+    for file in files:
+        file.close()
 
 
 def written_to(feed) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from array import array
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -121,15 +122,15 @@ def test_of_many_good_answers_the_last_64_are_remembered(site, monkeypatch, page
         Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
     )
     serve(site, pages)
-    held = [one for one in gc.get_referents(site) if isinstance(one, list)]
-    assert all(len(one) <= 80 for one in held)
+    held = [one for one in gc.get_referents(site) if isinstance(one, array)]
+    assert [len(one) <= 80 for one in held] == [True] * (pages > 0)
     refuse(site, pages)
     assert asked == [[*range(max(0, pages - 64), pages)]]
 
 
-@pytest.mark.parametrize("pages", [0, 3, 64])
-def test_a_robots_txt_counts_before_the_first_pages(site, monkeypatch, pages):
-    """A limit may count it, too; of many pages it is long ago."""
+@pytest.mark.parametrize("pages", [0, 3])
+def test_a_robots_txt_counts_before_the_first_page(site, monkeypatch, pages):
+    """A limit may count it, too; behind a page it may be long ago."""
     asked = []
     monkeypatch.setattr(
         Pause, "refused", lambda _, __, ___, recent, **____: asked.append([*recent])
@@ -137,7 +138,7 @@ def test_a_robots_txt_counts_before_the_first_pages(site, monkeypatch, pages):
     site.rules_asked_at = -1.0
     serve(site, pages)
     refuse(site, pages)
-    assert asked == [[-1.0, *range(pages)][-64:]]
+    assert asked == [[*range(pages)] or [-1.0]]
 
 
 def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
