@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -59,7 +59,8 @@ async def test_a_paused_site_and_why(webs):
     (one,) = seen.sites
     assert (one.site, one.reason, one.under_way) == (web.url, Reason.PAUSED, 0)
     (paused,) = result.signals("site_paused")[:1]
-    assert one.until == paused["until"]
+    # one that was in flight may have been refused later, and named a later end
+    assert timedelta() <= one.until - paused["until"] < timedelta(seconds=10)
     assert "503 for <GET" in one.details
     assert one.waiting == seen.waiting == 16, "five were answered before"
     assert seen.is_idle
