@@ -271,6 +271,7 @@ class SiteQueue:
                     activity is None
                     or activity >= queue.site.concurrency.bound
                     or activity >= self._in_flight.limits[queue.slot]
+                    or activity >= queue.site.ceiling.most
                     or not queue.site.is_plain
                 ):
                     self._look_for_another(request)

@@ -87,6 +87,18 @@ async def test_the_engine_asks_for_no_request_in_vain(crawler, scheduler):
 
 
 @ensureDeferred
+async def test_nor_at_a_site_that_resets_connections_above_a_number(crawler, scheduler):
+    """Four connections at once, for one, of which each above is reset."""
+    fill(scheduler, *urls("a", 40))
+    Crawl.of(crawler).throttle.sites.of("https://a.example").ceiling.most = 4
+    while not crawler.engine.downloader.needs_backout():
+        request = scheduler.next_request()
+        assert request is not None
+        crawler.engine.downloader.send(request)
+    assert len(crawler.engine.downloader.active) == 4
+
+
+@ensureDeferred
 async def test_requests_of_paused_sites_take_places_beyond_a_number(crawler, scheduler):
     """It is ten here; also of those that come in the pause."""
     fill(scheduler, *urls("a", 20))
