@@ -11,7 +11,6 @@ from itertools import chain
 from types import SimpleNamespace
 
 import pytest
-from mandelbot.formatting import clock_time, moment
 from support.package_source import NODES
 
 from scrapy_mandelbot import signals
@@ -24,6 +23,7 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.politeness.tally import End
+from scrapy_mandelbot.time_text import clock_time, moment
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

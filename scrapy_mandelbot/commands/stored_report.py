@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output import cut, joined
-from mandelbot.formatting import (
-    columns,
-    counted,
-    iso_time,
-    moment,
-    printable,
-    shown,
-    without_zone,
-)
+from mandelbot.formatting import columns, counted, printable, shown
 
 from scrapy_mandelbot.politeness.budget import Spent
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.time_text import iso_time, moment, without_zone
 
 if TYPE_CHECKING:
     from mandelbot.cli.output import TerminalStyle

@@ -24,7 +24,7 @@ from mandelbot.answers.meaning import (
     ResponseMeaning,
     meaning_of,
 )
-from mandelbot.formatting import counted, duration
+from mandelbot.formatting import counted
 from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware, get_retry_request
@@ -41,6 +41,7 @@ from scrapy_mandelbot.throttle.in_flight import (
     SitePausedError,
     is_of_the_package,
 )
+from scrapy_mandelbot.time_text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,7 +178,7 @@ class PauseMiddleware:
     ) -> ResponseMeaning:
         """Return what a response means to the project, its spider and the request."""
         status = response.status
-        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
+        is_own = is_of_the_package(request)
         meaning = meaning_of(
             status, response.headers, self._statuses, now, is_own=is_own
         )

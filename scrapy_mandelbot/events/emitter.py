@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import clock_time, counted, moment, printable, shown
+from mandelbot.formatting import counted, printable, shown
+
+from scrapy_mandelbot.time_text import clock_time, moment
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
-from mandelbot.formatting import clock_time
-
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.time_text import clock_time
 
 LOCK = "job.lock"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from mandelbot.formatting import clock_time, counted
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
@@ -17,6 +17,7 @@ from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import OWN_START, START, StorageError
 from scrapy_mandelbot.job.unacked import Unacked
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

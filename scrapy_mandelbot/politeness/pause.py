@@ -27,10 +27,9 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mandelbot.formatting import clock_time
-
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight

@@ -31,8 +31,6 @@ from functools import cached_property
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
-from mandelbot.formatting import duration, rate_text
-
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 from scrapy_mandelbot.politeness.pause_policy import BY_CHANCE, MOST_BY_CHANCE, Mode
 from scrapy_mandelbot.politeness.slow_limit_estimator import (
@@ -40,6 +38,7 @@ from scrapy_mandelbot.politeness.slow_limit_estimator import (
     CONCLUSIVE,
     SlowLimitEstimator,
 )
+from scrapy_mandelbot.time_text import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading

@@ -42,8 +42,6 @@ from math import inf
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import clock_time
-
 from scrapy_mandelbot.politeness.concurrency_limit import ConcurrencyLimit
 from scrapy_mandelbot.politeness.connection_ceiling import (
     HOLDS_NO_PLACE_AFTER,
@@ -63,6 +61,7 @@ from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Mode, Refusal
 from scrapy_mandelbot.politeness.tally import Tally
+from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.bot_blocks import BotBlockDetector

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from mandelbot import Failure
 from mandelbot.answers.failures import failure_of
-from mandelbot.formatting import (
-    clock_time,
-    counted,
-    duration,
-    shown,
-    without_credentials,
-)
+from mandelbot.formatting import counted, shown, without_credentials
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -37,6 +31,7 @@ from scrapy_mandelbot.report.project_errors import ProjectErrors, ProjectRecord
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 from scrapy_mandelbot.throttle.manual_control import BUDGET_REACHED, TOTAL_IS_OVER
+from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mandelbot.files import replace_file
-from mandelbot.formatting import iso_time, shown
+from mandelbot.formatting import shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
@@ -38,6 +38,7 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import LoadRecord, QuantileSketch, Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
 from scrapy_mandelbot.report.survey import collect_waiting
+from scrapy_mandelbot.time_text import iso_time
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

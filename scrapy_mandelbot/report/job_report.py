@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mandelbot.formatting import columns, counted, duration, iso_time, without_zone
+from mandelbot.formatting import columns, counted
 
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report import worker_report
@@ -26,6 +26,7 @@ from scrapy_mandelbot.report.judgement import (
 )
 from scrapy_mandelbot.report.project_errors import ProjectRecord
 from scrapy_mandelbot.report.summary import summary
+from scrapy_mandelbot.time_text import duration, iso_time, without_zone
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.worker_report import WorkerReport

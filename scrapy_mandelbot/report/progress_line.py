@@ -17,13 +17,14 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from mandelbot.cli.output import RewrittenLine
-from mandelbot.formatting import counted, duration, moment
+from mandelbot.formatting import counted
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import elapsed
 from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.snapshots import held
 from scrapy_mandelbot.report.summary import CrawlExtension
+from scrapy_mandelbot.time_text import duration, moment
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

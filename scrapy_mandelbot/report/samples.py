@@ -124,7 +124,8 @@ class Timeline:
         self.width *= 2
         for number in reversed(range(len(places))):
             places[number] //= 2
-            if places[number + 1 : number + 2] != places[number : number + 1]:
+            is_last = number + 1 == len(places)
+            if is_last or places[number + 1] != places[number]:
                 continue
             first = number * size
             one = numbers[first : first + size]

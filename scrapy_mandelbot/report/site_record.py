@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from mandelbot.answers.outcome import PAUSE_STATUSES
-from mandelbot.formatting import duration, rate_text
 
 from scrapy_mandelbot.fields import (
     Column,
@@ -46,6 +45,7 @@ from scrapy_mandelbot.report.samples import (
     joined_rules,
     without_middle,
 )
+from scrapy_mandelbot.time_text import duration, rate_text
 
 Sample = TypeVar("Sample")
 

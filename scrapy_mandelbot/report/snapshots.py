@@ -6,12 +6,13 @@ from collections.abc import Callable
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from mandelbot.formatting import clock_time, counted, moment, shown
+from mandelbot.formatting import counted, shown
 
 from scrapy_mandelbot.politeness.concurrency_limit import HALF
 from scrapy_mandelbot.politeness.measured_limit import MeasuredLimit, Phase
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
+from scrapy_mandelbot.time_text import clock_time, moment
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 
-from mandelbot.formatting import clock_time, columns, counted, shown
+from mandelbot.formatting import columns, counted, shown
+
+from scrapy_mandelbot.time_text import clock_time
 
 
 class Reason(Enum):

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
-from mandelbot.formatting import counted, moment, shown
+from mandelbot.formatting import counted, shown
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot.clock import CooperativeIterator
@@ -20,6 +20,7 @@ from scrapy_mandelbot.fields import table
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.site_record import SiteRecord
 from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy import Spider

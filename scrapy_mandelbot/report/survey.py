@@ -9,13 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mandelbot.formatting import counted, moment
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held
 from scrapy_mandelbot.report.status import SHUT, CrawlStatus, Reason, SiteStatus
 from scrapy_mandelbot.scheduling.round_robin import DELAYED
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

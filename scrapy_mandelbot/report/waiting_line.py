@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mandelbot.formatting import moment
-
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report import status
 from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.time_text import moment
 
 if TYPE_CHECKING:
     from datetime import datetime

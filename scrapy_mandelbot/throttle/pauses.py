@@ -10,12 +10,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import Failure
-from mandelbot.formatting import clock_time, counted, duration
+from mandelbot.formatting import counted
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, IN_DOUBT
+from scrapy_mandelbot.time_text import clock_time, duration
 
 if TYPE_CHECKING:
     from scrapy.http import Request, Response

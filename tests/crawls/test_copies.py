@@ -14,12 +14,12 @@ import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from mandelbot import OutcomeKind
-from mandelbot.formatting import clock_time
 from scrapy import signals as scrapy_signals
 from scrapy.spiders import SitemapSpider
 from webs import Answer
 
 from scrapy_mandelbot.fetching.requesting import IMPOSSIBLE_PATH
+from scrapy_mandelbot.time_text import clock_time
 
 pytestmark = pytest.mark.slow
 

@@ -20,10 +20,10 @@ from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import READERS, named, normalize
 from mandelbot.fix.effects import PROTEGO
 from mandelbot.fix.questions import SITE, probes
-from mandelbot.formatting import duration
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.report.summary import headings
+from scrapy_mandelbot.time_text import duration
 
 STAR = "User-agent: *\n"
 TODAY = ("mandelbot", "rfc9309", "google", PROTEGO)

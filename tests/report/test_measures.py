@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 from clocks import MIDNIGHT as NOW
-from mandelbot.formatting import moment
 
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.crawl_record import CrawlRecord
@@ -24,6 +23,7 @@ from scrapy_mandelbot.report.samples import (
     RobotsRecord,
 )
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
+from scrapy_mandelbot.time_text import moment
 
 SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta, timezone
 
-from mandelbot.formatting import moment
-
 from scrapy_mandelbot.console import why_idle_text
 from scrapy_mandelbot.report.status import (
     CrawlStatus,
     Reason,
     SiteStatus,
 )
+from scrapy_mandelbot.time_text import moment
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 PAUSED = SiteStatus(

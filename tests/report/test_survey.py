@@ -11,7 +11,6 @@ import pytest
 import scrapy.signals
 from clocks import TurnedClock
 from crawling import SCRAPYS_FORM
-from mandelbot.formatting import moment
 from mandelbot.preferences.statements import Statement, Usage
 from queueing import open_scheduler, queue_crawler, refuse
 from scrapy import Request
@@ -28,6 +27,7 @@ from scrapy_mandelbot.report.samples import TagsRecord, UsageRecord
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.time_text import moment
 
 AT_A_TIME = 50
 SITES = 3 * AT_A_TIME

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mandelbot import pages
-from mandelbot.formatting import counted, duration, number, without_zone
+from mandelbot.formatting import counted, number
 
 from scrapy_mandelbot.fields import details, page_table, tiles
 from scrapy_mandelbot.report.comparison import NOTICED
 from scrapy_mandelbot.report.site_record import SiteRecord
+from scrapy_mandelbot.time_text import duration, without_zone
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx

@@ -286,8 +286,9 @@ class Grammar:
     def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
         """Return number, text and field of a rule, else a name, only for others."""
         lower = b"" if self.dialect.spellings else body.lower()
-        for word in filter(lower.__contains__, _MISSPELT):
-            field, misspelt = _MISSPELT[word]
+        for word, (field, misspelt) in _MISSPELT.items():
+            if word not in lower:
+                continue
             text = searchable(body)
             line = misspelt.search(text)
             if line is not None:

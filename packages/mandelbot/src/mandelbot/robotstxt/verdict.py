@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import compress, count, filterfalse
-from operator import itemgetter, not_
+from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from mandelbot.formatting import shown
@@ -188,17 +188,20 @@ class RuleList:
         self._rules = rules
         self._patterns: dict[RuleFound, list[_PatternMatcher]] = {}
         # Disallow alone is made ready: Allow counts only where one of these matches.
-        # Columns of the list, each in one go: files have hundreds of rules.
-        allows = map(_ALLOW.__contains__, map(_FIELD, rules))
-        forbidding = list(compress(rules, map(not_, allows)))
-        self._has_allow = len(forbidding) < len(rules)
-        heads = map(_HEAD, filterfalse(_REST, forbidding))
-        self._heads = tuple(filter(None, heads))
-        """The beginnings of what plain rules match; an empty one matches nothing."""
+        self._has_allow = False
         self._others: list[_Other] = []
-        """The other rules, each with a text in every target that it matches."""
-        for rule in filter(_REST, forbidding):
-            self._others.append((rule[3] or rule[1], rule))
+        """Rules with a pattern, each with a text in every target that it matches."""
+        heads: list[str] = []
+        for rule in rules:
+            field, head, rest, literal = rule
+            if field in _ALLOW:
+                self._has_allow = True
+            elif rest:
+                self._others.append((literal or head, rule))
+            elif head:
+                heads.append(head)
+        self._heads = tuple(heads)
+        """The beginnings of what plain rules match; an empty one matches nothing."""
 
     def decide(self, target: str) -> bool:
         """Return whether a target is allowed."""
@@ -245,10 +248,6 @@ class RuleList:
 
 _Other = tuple[str, "RuleFound"]
 _ALLOW = frozenset({"", "A", "a"})  # how `RuleFound` has it
-# The columns of a `RuleFound`.
-_FIELD = itemgetter(0)
-_HEAD = itemgetter(1)
-_REST = itemgetter(2)
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 
 

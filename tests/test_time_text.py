@@ -2,7 +2,7 @@
 
 import pytest
 
-from mandelbot.formatting import (
+from scrapy_mandelbot.time_text import (
     clock_time,
     duration,
     iso_time,
