@@ -309,16 +309,18 @@ class RobotsFetcher:
                 until=rules.until,
                 command=f"scrapy robots cache drop {quote(site)}{place}",
             )
+        robots = rules.robots
+        if not robots.mentioned:
+            return  # as of most sites
         # "An Extended Standard for Robot Exclusion": Comment lines address the robot's
         # operator.
-        comments = rules.robots.comments(self._agents.of(request))
+        comments = robots.comments(self._agents.of(request))
         if comments:
             said = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             emit(events.COMMENTED, site=site, comments=said)
         if not isinstance(rules.parser, MandelbotRobotParser):
             return
-        robots = rules.robots
-        misspelt = robots.grammar.misspelt_line(robots.cleaned)
+        misspelt = robots.grammar.misspelt_line(robots.cleaned, robots.mentioned)
         if misspelt:
             line, text, field = misspelt
             emit(

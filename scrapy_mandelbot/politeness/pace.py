@@ -202,10 +202,9 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
     from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- where paced
 
-    decider = robots.decider(agent)
     found = []
     for field, read in TIME_READERS.items():
-        for number, value in decider.values(field):
+        for number, value in robots.values_for(agent, field):
             is_readable = read(value) is not None
             if is_readable is are_readable:
                 found.append(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.settings.config import Config
 
 _NAMED = 5  # of the lines that cannot be read
-_SPEAKS = re.compile(rb"crawl-delay|request-rate|visit-time", re.IGNORECASE)
+_FIELDS = frozenset({"crawl-delay", "request-rate", "visit-time"})
 _AS_WRITTEN = PacePolicy(longest=inf)
 
 
@@ -71,7 +70,7 @@ class Paces:
         """Report once the pace in a robots.txt that the project does not obey."""
         if "pace" in site.reported or self._config.obeys_pace_of(site.name):
             return
-        if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
+        if _FIELDS.isdisjoint(robots.mentioned):
             return
         if self._by_hand(site) is not None:
             return

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mandelbot.robotstxt.grammar import searchable
 from mandelbot.robotstxt.paths import read_url
@@ -80,19 +80,7 @@ class Decider:
 
         Values are as written, whether readable or not.
         """
-        if not self._grammar.may_have(field, self._body):
-            return []  # the groups need not be searched
         return self.selection.values(field, self._body, self._grammar)
-
-    def times(self, field: str) -> list[Any]:
-        """Return the values of a field of `TIME_READERS` that can be read."""
-        values = self.values(field)
-        if not values:
-            return []
-        from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- few files
-
-        times = (TIME_READERS[field](value) for _, value in values)
-        return [time for time in times if time is not None]
 
     def allowed(self, url: str) -> bool:
         """Return whether a URL is allowed, as an invalid one is."""

@@ -20,7 +20,13 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 
 from mandelbot.robotstxt.agents import names_in_order
-from mandelbot.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
+from mandelbot.robotstxt.dialects import (
+    DIALECTS,
+    GROUP_FIELDS,
+    OWN_FIELDS,
+    Dialect,
+    documented,
+)
 
 # NUL: files get padded with it after a power cut, or by programs in C. Google ends a
 # line there; as a part of a value it would make the rule match nothing.
@@ -78,13 +84,13 @@ _LITERAL = r"[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
 
 #: Spellings of Disallow and User-agent that Google's parser and Protego read.
-_MISSPELT: dict[bytes, tuple[str, re.Pattern[str]]] = {}
+_MISSPELT: dict[str, tuple[str, re.Pattern[str]]] = {}
 for _field_meant, _words in sorted(DIALECTS["google"].spellings):
     if _field_meant == "sitemap":
         continue
     for _word in _words:
         _misspelt = re.compile(rf"[\r\n]{_WS}((?i:{_word}){_WS}:[^#\r\n]*)")
-        _MISSPELT[_word.encode()] = (_field_meant, _misspelt)
+        _MISSPELT[_word] = (_field_meant, _misspelt)
 
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
@@ -96,7 +102,7 @@ class Grammar:
     __slots__ = (
         *("_agent_line", "_agent_name", "_agent_names", "_fallbacks", "_fields"),
         *("_rule_or_agent", "_values_like", "can_list", "dialect", "directive"),
-        *("_names", "full_url", "has_prefixes", "member", "rule", "run_end"),
+        *("_words", "full_url", "has_prefixes", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
@@ -116,10 +122,7 @@ class Grammar:
         """
         self._fallbacks = dict(dialect.fallbacks)
         self._fields: dict[str, re.Pattern[str]] = {}
-        self._names = {
-            field: [name.encode() for name in _spellings(field, dialect)]
-            for field in dict(dialect.spellings)
-        }
+        self._words = _words_sought(dialect)
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
@@ -283,12 +286,26 @@ class Grammar:
             if line:
                 yield line
 
-    def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
-        """Return number, text and field of a rule, else a name, only for others."""
-        lower = b"" if self.dialect.spellings else body.lower()
-        for word, (field, misspelt) in _MISSPELT.items():
-            if word not in lower:
+    def mentioned_in(self, body: bytes) -> tuple[str, ...]:
+        """Return which of the fields that few files have a file may have.
+
+        It has their names anywhere. They are Sitemap, `OWN_FIELDS`, and misspellings of
+        others.
+        """
+        lower = body.lower()
+        return tuple([field for word, field in self._words if word in lower])
+
+    def misspelt_line(
+        self, body: bytes, mentioned: Iterable[str]
+    ) -> tuple[int, str, str] | None:
+        """Return number, text and field of a rule, else a name, only for others.
+
+        `mentioned`: what :meth:`mentioned_in` found.
+        """
+        for word in mentioned:
+            if word not in _MISSPELT:
                 continue
+            field, misspelt = _MISSPELT[word]
             text = searchable(body)
             line = misspelt.search(text)
             if line is not None:
@@ -306,9 +323,10 @@ class Grammar:
         return self._fields[field]
 
     def may_have(self, field: str, body: bytes) -> bool:
-        """Whether a file has the field's name anywhere: most have few of the fields."""
-        names = self._names.get(field) or (field.encode(),)
-        return any(map(body.lower().__contains__, names))
+        """Whether a file has the name of a field anywhere that is seldom asked for."""
+        lower = body.lower()
+        names = _spellings(field, self.dialect)
+        return any(name.encode() in lower for name in names)
 
     def values(
         self,
@@ -372,6 +390,19 @@ def _spellings(field: str, dialect: Dialect) -> tuple[str, ...]:
     return (field, *dict(dialect.spellings).get(field, ()))
 
 
+def _words_sought(dialect: Dialect) -> list[tuple[bytes, str]]:
+    """Return the words that a file is searched for, each with what it stands for.
+
+    That is a field, or a misspelling that the dialect does not read.
+    """
+    words: list[tuple[bytes, str]] = []
+    for field in ("sitemap", *OWN_FIELDS):
+        words += [(name.encode(), field) for name in _spellings(field, dialect)]
+    if not dialect.spellings:
+        words += [(word.encode(), word) for word in _MISSPELT]
+    return words
+
+
 def _any_of(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, names))
 
@@ -405,10 +436,10 @@ def _rule_value(dialect: Dialect, *, has_prefixes: bool) -> str:
 
 
 def _full_url(dialect: Dialect) -> re.Pattern[bytes]:
-    """It begins with the last letter of a field, as that is fast to find."""
+    """It begins with a colon, as that is fast to find, and looks back from there."""
     names = (*_spellings("disallow", dialect), *_spellings("allow", dialect))
     ends = "".join(sorted({name[-1] for name in names}))
-    colon = rf"[{ends}{ends.upper()}]{_WS}:"
+    colon = rf":(?<=[{ends}{ends.upper()}{WHITE_SPACE}]:)"
     if dialect.field_by_prefix or dialect.colon_optional:
         colon = rf"[:{_WHITE[1:]}"
     return re.compile(rf"{colon}{_WS}[A-Za-z][A-Za-z0-9+.\-]*://".encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mandelbot.arguments import (
     agent_key,
@@ -45,6 +45,7 @@ class RobotsTxt:
         "_deciders",
         "_fetched",
         "_full_urls",
+        "_mentioned",
         "cleaned",
         "grammar",
         "max_bytes",
@@ -59,6 +60,8 @@ class RobotsTxt:
         # Internal: what else of the library reads the file begins with these.
         self.grammar: Grammar = grammar_of(dialect)
         self.cleaned = self.grammar.clean(fetched, max_bytes)
+        # fields, and misspelt ones; None: not asked yet
+        self._mentioned: tuple[str, ...] | None = None
         # by agent as given, and by its names
         self._deciders: dict[object, Decider] = {}
         # the rules of a file that name hosts; None: none, or not asked yet
@@ -161,26 +164,51 @@ class RobotsTxt:
 
     # Other lines for an agent.
 
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """What :meth:`Grammar.mentioned_in` says of the file, asked once. Internal."""
+        if self._mentioned is None:
+            self._mentioned = self.grammar.mentioned_in(self.cleaned)
+        return self._mentioned
+
+    def values_for(self, agent: Agent, field: str) -> list[tuple[int, str]]:
+        """Return number and value of each line for the agent with one of `OWN_FIELDS`.
+
+        Internal. Values are as written, whether readable or not.
+        """
+        decider = self.decider(agent)
+        if field not in self.mentioned:
+            return []  # the groups need not be searched
+        return decider.values(field)
+
+    def _times(self, agent: Agent, field: str) -> list[Any]:
+        """Return the values of a field of `TIME_READERS` that can be read."""
+        values = self.values_for(agent, field)
+        if not values:
+            return []
+        from mandelbot.robotstxt.times import TIME_READERS  # noqa: PLC0415 -- few files
+
+        times = (TIME_READERS[field](value) for _, value in values)
+        return [time for time in times if time is not None]
+
     def crawl_delay(self, agent: Agent) -> float | None:
         """Return the agent's longest Crawl-delay in seconds, or None."""
-        return max(self.decider(agent).times("crawl-delay"), default=None)
+        return max(self._times(agent, "crawl-delay"), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
         """Return the Request-rates for the agent, in order.
 
         `rate_at` selects the current one.
         """
-        return tuple(self.decider(agent).times("request-rate"))
+        return tuple(self._times(agent, "request-rate"))
 
     def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
         """Return the Visit-times of the agent; empty: at all times."""
-        return tuple(self.decider(agent).times("visit-time"))
+        return tuple(self._times(agent, "visit-time"))
 
     def comments(self, agent: Agent) -> tuple[str, ...]:
         """Return the Comments to the agent's operators, in order."""
-        return tuple(
-            value for _, value in self.decider(agent).values("comment") if value
-        )
+        return tuple(value for _, value in self.values_for(agent, "comment") if value)
 
     # Lines for all agents.
 
@@ -195,8 +223,7 @@ class RobotsTxt:
 
         A line may lack the field, or have several URLs: see `sitemap_lines`.
         """
-        has_field = self.grammar.may_have("sitemap", self.cleaned)
-        if not has_field and b"//" not in self.cleaned:
+        if "sitemap" not in self.mentioned and b"//" not in self.cleaned:
             return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 
