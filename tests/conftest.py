@@ -16,7 +16,9 @@ from running import (  # noqa: F401 - hooks and fixtures
     browser,
     chromium,
     nothing_is_sent_but_to_loopback,
+    put_in_order,
     pytest_collection_finish,
+    pytest_make_collect_report,
     pytest_make_parametrize_id,
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
@@ -84,6 +86,7 @@ def pytest_collection_modifyitems(items):
     """Mark as slow each test that needs Redis or a browser; the others say so
     themselves.
     """
+    put_in_order(items)
     for item in items:
         needs_redis = NEEDS_REDIS.mark in item.iter_markers("skipif")
         if needs_redis or not PROGRAMS.isdisjoint(item.fixturenames):

@@ -10,7 +10,9 @@ from running import (  # noqa: F401 - hooks and fixtures
     chromium,
     javascript,
     nothing_is_sent_but_to_loopback,
+    put_in_order,
     pytest_collection_finish,
+    pytest_make_collect_report,
     pytest_make_parametrize_id,
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
@@ -25,6 +27,7 @@ def pytest_configure():
 @pytest.hookimpl(tryfirst=True)  # before -m deselects
 def pytest_collection_modifyitems(items):
     """Mark as slow each test that needs a browser; the others say so themselves."""
+    put_in_order(items)
     for item in items:
         if "chromium" in item.fixturenames:
             item.add_marker("slow")
