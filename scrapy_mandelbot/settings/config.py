@@ -60,7 +60,7 @@ def _setting(
 _STOCK_TIMEOUT = 180.0  # seconds; Scrapy's DOWNLOAD_TIMEOUT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Config:
     """The checked settings of a project, as ``docs/settings.rst`` describes them."""
 

@@ -74,6 +74,7 @@ NO_LIMITS = {
     "mandelbot.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "mandelbot.tags.directives._LONGEST_DATE": "what a date can be",
     "mandelbot.tags.head.patterns_for": "agents are the project's",
+    "mandelbot.tags.head.worth_reading": "agents are the project's",
     "mandelbot.tags.reading._names": "agents are the project's",
     "mandelbot.preferences.in_pages._names": "agents are the project's",
     "mandelbot.tags.head._MOST_ESCAPED": "what a reference can be",

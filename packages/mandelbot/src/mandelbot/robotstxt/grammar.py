@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
 
 from mandelbot.robotstxt.agents import names_in_order
@@ -84,26 +84,22 @@ _LITERAL = r"[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
 
 #: Spellings of Disallow and User-agent that Google's parser and Protego read.
-_MISSPELT: dict[str, tuple[str, re.Pattern[str]]] = {}
+_MISSPELT: dict[str, str] = {}
 for _field_meant, _words in sorted(DIALECTS["google"].spellings):
     if _field_meant == "sitemap":
         continue
     for _word in _words:
-        _misspelt = re.compile(rf"[\r\n]{_WS}((?i:{_word}){_WS}:[^#\r\n]*)")
-        _MISSPELT[_word] = (_field_meant, _misspelt)
+        _MISSPELT[_word] = _field_meant
 
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
 
 
 class Grammar:
-    """The expressions of a dialect."""
+    """The expressions of a dialect.
 
-    __slots__ = (
-        *("_agent_line", "_agent_name", "_agent_names", "_fallbacks", "_fields"),
-        *("_rule_or_agent", "_values_like", "can_list", "dialect", "directive"),
-        *("_words", "full_url", "has_prefixes", "member", "rule", "run_end"),
-    )
+    Small files need few of them; the others are made when they are first used.
+    """
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -124,16 +120,7 @@ class Grammar:
         self._fields: dict[str, re.Pattern[str]] = {}
         self._words = _words_sought(dialect)
         self._values_like: dict[str, re.Pattern[str]] = {}
-        names = _spellings("user-agent", dialect)
-        self._agent_names = re.compile(_any_of(names).lower())
         self._agent_name = re.compile(_agent_name(dialect), re.ASCII)
-        self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
-        value = _rule_value(dialect, has_prefixes=self.has_prefixes)
-        self.rule = _line(_rule_field(dialect), value)
-        """Groups: empty for Allow; the plain head of the value, ASCII without special
-        characters; its rest; a literal after a star in the rest, or None. Most values
-        are a head alone. Separating these here makes decisions cheap.
-        """
         self.full_url: re.Pattern[bytes] | None = None
         """What finds a rule whose value is a whole URL, and some that are none; None:
         the dialect reads no such values.
@@ -148,20 +135,48 @@ class Grammar:
             line = rf"\n{_WS}(?=(.)){_field(words, dialect)}{_WS}"
             line += _rule_value(dialect, has_prefixes=True)
             self._rule_or_agent = re.compile(line, re.ASCII)
-        name = r"[^:#\r\n]*"
-        if dialect.comment_needs_space:
-            name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
-        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
+
+    @cached_property
+    def _agent_names(self) -> re.Pattern[str]:
+        """The field of a User-agent line, in lower case."""
+        return re.compile(_any_of(_spellings("user-agent", self.dialect)).lower())
+
+    @cached_property
+    def _agent_line(self) -> re.Pattern[str]:
+        field = _field(_spellings("user-agent", self.dialect), self.dialect)
+        return _line(field, rf"({_agent_name(self.dialect)})")
+
+    @cached_property
+    def rule(self) -> re.Pattern[str]:
+        """A line with a rule.
+
+        Groups: empty for Allow; the plain head of the value, ASCII without special
+        characters; its rest; a literal after a star in the rest, or None. Most values
+        are a head alone. Separating these here makes decisions cheap.
+        """
+        value = _rule_value(self.dialect, has_prefixes=self.has_prefixes)
+        return _line(_rule_field(self.dialect), value)
+
+    @cached_property
+    def directive(self) -> re.Pattern[str]:
         """Any line with a field."""
+        name = r"[^:#\r\n]*"
+        if self.dialect.comment_needs_space:
+            name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
+        return re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
+
+    @cached_property
+    def member(self) -> re.Pattern[str]:
+        """A line with a field that applies to the agents of a group, as Crawl-delay."""
         members: list[str] = []
         for field in GROUP_FIELDS:
-            members += _spellings(field, dialect)
-        self.member = _line(_field(members, dialect), "")
-        """A line with a field that applies to the agents of a group: Allow,
-        Crawl-delay.
-        """
-        self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
+            members += _spellings(field, self.dialect)
+        return _line(_field(members, self.dialect), "")
+
+    @property
+    def run_end(self) -> re.Pattern[str]:
         """A line that ends a run of User-agent lines."""
+        return self.rule if self.dialect.run_ends_at == "rule" else self.directive
 
     def clean(self, body: bytes, max_bytes: int | None) -> bytes:
         """Return the bytes to read, in UTF-8 or as they are, without a byte-order mark.
@@ -303,11 +318,12 @@ class Grammar:
         `mentioned`: what :meth:`mentioned_in` found.
         """
         for word in mentioned:
-            if word not in _MISSPELT:
+            field = _MISSPELT.get(word)
+            if field is None:
                 continue
-            field, misspelt = _MISSPELT[word]
+            misspelt = rf"(?i:{word}){_WS}:[^#\r\n]*"
             text = searchable(body)
-            line = misspelt.search(text)
+            line = re.search(rf"[\r\n]{_WS}({misspelt})", text)
             if line is not None:
                 number = line_number(text, line.start())
                 return number, value_of(line[1]), documented(field)

@@ -49,7 +49,7 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
     found: list[Meta] = []
     line = 1
     counted = 0
-    for position, attributes in metas_of(page[:HEAD_LIMIT], patterns, last):
+    for position, attributes in metas_of(page[:HEAD_LIMIT], worth_reading(names), last):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
@@ -172,27 +172,42 @@ class _Patterns(NamedTuple):
     names: tuple[bytes, ...]
     escaped: re.Pattern[bytes]
     landmark: re.Pattern[bytes]
-    worth_reading: re.Pattern[bytes]
 
 
 @lru_cache(maxsize=256)
 def patterns_for(names: frozenset[str]) -> _Patterns:
-    """Return the expressions that find meta tags of these names."""
-    octets = tuple(sorted(name.encode(errors="replace") for name in names))
+    """Return the expressions that tell whether a page has meta tags of these names."""
+    octets = _octets(names)
+    words = {
+        b"foreign": _foreign_meta(octets),
+        b"in_head": b"|".join(sorted(_IN_HEAD)),
+    }
+    return _Patterns(
+        octets,
+        re.compile(_ESCAPED_NAME % max(map(len, octets))),
+        re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE),
+    )
+
+
+@lru_cache(maxsize=256)
+def worth_reading(names: frozenset[str]) -> re.Pattern[bytes]:
+    """Return the expression for the tags to read in a page that mentions a name."""
+    words = {b"foreign": _foreign_meta(_octets(names))}
+    return re.compile(_WORTH_READING % words, re.VERBOSE)
+
+
+def _octets(names: frozenset[str]) -> tuple[bytes, ...]:
+    return tuple(sorted(name.encode(errors="replace") for name in names))
+
+
+def _foreign_meta(octets: tuple[bytes, ...]) -> bytes:
     words = {
         b"names": b"|".join(map(re.escape, octets)),
         b"initials": b"".join(
             re.escape(name[:1] + name[:1].upper()) for name in octets
         ),
-        b"in_head": b"|".join(sorted(_IN_HEAD)),
     }
-    words[b"foreign"] = _FOREIGN_META % words
-    return _Patterns(
-        octets,
-        re.compile(_ESCAPED_NAME % max(map(len, octets))),
-        re.compile(_LANDMARK % words, re.IGNORECASE | re.VERBOSE),
-        re.compile(_WORTH_READING % words, re.VERBOSE),
-    )
+    return _FOREIGN_META % words
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
@@ -266,14 +281,14 @@ _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 
 
 def metas_of(
-    page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
+    page: bytes, tags: re.Pattern[bytes], last: int = HEAD_LIMIT
 ) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     """Yield position and attributes of the head's meta tags that begin before `last`.
 
-    They include all tags with one of the names.
+    They include all tags with one of the names; `tags`: what `worth_reading` returns.
     """
     position = 0
-    while found := patterns.worth_reading.search(page, position, last):
+    while found := tags.search(page, position, last):
         position = found.start()
         tag = _TAG.match(page, position)
         if tag is None:
