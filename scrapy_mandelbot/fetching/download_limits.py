@@ -49,6 +49,7 @@ _INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops large
 # bytes to which it decompresses a sitemap in another coding than gzip
 MOST_AT_ONCE = 4_194_304
 _RESPONSE = scrapy.signals.response_downloaded
+_CONTENT_ENCODING = b"Content-Encoding"  # in Scrapy's spelling
 CITED = "mandelbot_sitemap"
 """Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is.
 """
@@ -240,8 +241,10 @@ class DownloadLimits:
             return
         if not self.is_notified and not self._downloads:
             self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
+        if not download.is_watched:
+            return
         self._watched.discard(request)
-        if download.is_watched and not self._watched:
+        if not self._watched:
             receiver = self._headers_received
             self._crawler.signals.disconnect(receiver, scrapy.signals.headers_received)
             self._crawler.signals.disconnect(
@@ -318,7 +321,7 @@ class DownloadLimits:
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it
         # next.
         request.meta["download_maxsize"] = _INFLATED * download.most_bytes
-        if "Content-Encoding" in response.headers:
+        if dict.__contains__(response.headers, _CONTENT_ENCODING):
             # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
 

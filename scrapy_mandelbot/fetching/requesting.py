@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _PRIORITY = 1_000
 _ROUTE = frozenset({"proxy", "_auth_proxy", SLOT_KEY, "bindaddress"})
+_PASSED_ON = _ROUTE | META_KEYS
+_PASSED_ON_HEADERS = frozenset({AUTHORIZATION, b"Proxy-Authorization"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
 MOST_REDIRECTS = 10  # of a robots.txt; RFC 9309 asks for five
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -235,19 +237,12 @@ class SiteFiles:
         return response.status
 
     def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
-        passed_on = _ROUTE & needing.meta.keys()
-        secret = META_KEYS & needing.meta.keys()
-        authorization = dict.get(needing.headers, AUTHORIZATION)
-        # Its own site alone gets the credentials of a page.
-        if (secret or authorization) and (
-            site_of(urlsplit(url)) == site_of(urlsplit(needing.url))
+        meta = self._meta.copy()
+        if not (
+            _PASSED_ON.isdisjoint(needing.meta)
+            and _PASSED_ON_HEADERS.isdisjoint(needing.headers)
         ):
-            passed_on |= secret
-            if authorization:
-                headers["Authorization"] = authorization
-        meta = self._meta | {key: needing.meta[key] for key in passed_on}
-        if "Proxy-Authorization" in needing.headers:
-            headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
+            _pass_on(url, needing, meta, headers)
         return Request(
             url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers
         )
@@ -299,6 +294,26 @@ class SiteFiles:
             asked_at=download.began,
             has_credentials=has_credentials,
         )
+
+
+def _pass_on(
+    url: str, needing: Request, meta: dict[str, Any], headers: dict[str, Any]
+) -> None:
+    """Add the route, and the credentials, of the request that needs a file."""
+    passed_on = _ROUTE & needing.meta.keys()
+    secret = META_KEYS & needing.meta.keys()
+    authorization = dict.get(needing.headers, AUTHORIZATION)
+    # Its own site alone gets the credentials of a page.
+    if (secret or authorization) and (
+        site_of(urlsplit(url)) == site_of(urlsplit(needing.url))
+    ):
+        passed_on |= secret
+        if authorization:
+            headers["Authorization"] = authorization
+    for key in passed_on:
+        meta[key] = needing.meta[key]
+    if "Proxy-Authorization" in needing.headers:
+        headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
 
 
 def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile:
@@ -376,20 +391,39 @@ class RobotsRequester:
 
         `seconds`: its deadline.
         """
-        policy = self._policy
         fetched = await self.files.get(
             site, robots_url(site), request, copy, seconds=seconds
         )
         answer = fetched.answer
-        is_good = answer.status == HTTPStatus.OK and not answer.broken_off
-        counts = not is_good and answer.failure is not Failure.PROXY
-        trouble = _NO_TROUBLE
-        if counts:
-            trouble = self.count_trouble(site, fetched, seconds)
-        is_nameless = False
         if answer.status is not None:
             self.network_answers()
+        if answer.status == HTTPStatus.OK and not answer.broken_off:
+            outcome = self._policy.outcome_of(answer)
         else:
+            fetched, outcome = await self._explain(
+                site, request, copy, fetched, seconds, has_answered=has_answered
+            )
+        self._report(site, fetched, outcome)
+        return fetched, outcome
+
+    async def _explain(  # noqa: PLR0913 -- those of `request`
+        self,
+        site: str,
+        request: Request,
+        copy: CachedRobots | None,
+        fetched: FetchedFile,
+        seconds: float,
+        *,
+        has_answered: bool,
+    ) -> tuple[FetchedFile, Outcome]:
+        """Return what a response means that is no whole file, or that none came."""
+        policy = self._policy
+        answer = fetched.answer
+        trouble = _NO_TROUBLE
+        if answer.failure is not Failure.PROXY:
+            trouble = self.count_trouble(site, fetched, seconds)
+        is_nameless = False
+        if answer.status is None:
             is_known = has_answered or trouble.has_answered or copy is not None
             if answer.failure is Failure.NO_SUCH_HOST and not is_known:
                 is_nameless = await self.has_no_name(site, fetched.error)
@@ -412,16 +446,10 @@ class RobotsRequester:
         if copy is not None:
             age = self._now() - copy.fetched_at
             known = known._replace(copy_status=copy.status, copy_age=age)
-        if (
-            not is_good
-            and answer.status is not None
-            and policy.may_be_misreported(answer, known)
-        ):
+        if answer.status is not None and policy.may_be_misreported(answer, known):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
-        outcome = policy.outcome_of(answer, known)
-        self._report(site, fetched, outcome)
-        return fetched, outcome
+        return fetched, policy.outcome_of(answer, known)
 
     def deadline(self, copy: CachedRobots | None) -> float:
         """Return the seconds for all of a robots.txt, given the stored copy of it.

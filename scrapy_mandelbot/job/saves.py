@@ -63,11 +63,14 @@ class Saves:
         self._again = again
         self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
+        self._is_due = False  # a save follows an acknowledgement
         self.error: Exception | None = None  # why the last save failed
         self._is_closed = False
 
     def acknowledged(self) -> None:
-        self.within(self._soon)
+        if not self._is_due:  # as for the first of a turn's pages
+            self._is_due = True
+            self.within(self._soon)
 
     def changed(self) -> None:
         """Save soon: something changed, though nothing was acknowledged."""
@@ -88,6 +91,7 @@ class Saves:
     def now(self) -> Exception | None:
         self._timers.drop(self)
         self._changes = 0
+        self._is_due = False
         return self._save()
 
     def failed(self, error: Exception) -> Exception:

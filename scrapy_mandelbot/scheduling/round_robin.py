@@ -242,11 +242,11 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._waits_for_an_end.discard(queue)
         self.kept_out.pop(queue, None)
         queue.has_joined = False
-        queues = self._by_slot[queue.slot]
-        if isinstance(queues, dict):
-            del queues[queue]
         queue.is_sharing = False
-        if isinstance(queues, tuple) or not queues:
+        queues = self._by_slot[queue.slot]
+        if len(queues) > 1:
+            del queues[queue]
+        else:
             del self._by_slot[queue.slot]
 
     def move(self, queue: SubQueue, shared_slot: Callable[[Site, str], str]) -> None:

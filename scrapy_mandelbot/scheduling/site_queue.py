@@ -208,7 +208,8 @@ class SiteQueue:
             path = ""
             if is_special or site.faults.aside:
                 path = self._section_of(request, site)
-            queue = self._round_robin.get((name, slot, path))
+            if path:
+                queue = self._round_robin.get((name, slot, path))
             if queue is None:
                 parts = QueueParts(name, slot, path)
                 queue = self._add_queue(SubQueue(site, parts))

@@ -285,10 +285,14 @@ class Storage(RequestStorage):
                 return self._alone.pop(name)
             queue = self._reach(name)
         request = queue.pop()
+        left = self.lengths[name] - 1
+        self.total -= 1
         # A queue that lost what it held (its file was cut) is believed, not its former
-        # length.
-        left = len(queue)
-        self.total += left - self.lengths[name]
+        # length. To ask each one costs Scrapy's queue a look at all its priorities.
+        if self._directory or request is None:
+            lost = left - len(queue)
+            left -= lost
+            self.total -= lost
         self.lengths[name] = left
         if not left:
             self._put_away_if_empty(name)
@@ -343,11 +347,12 @@ class Storage(RequestStorage):
         if self.lengths.get(name):
             return
         self.lengths.pop(name, None)
-        # all it had was at hand
-        if name not in self.opened and name not in self._closed:
-            return
-        self._reach(name)
-        self.opened.pop(name).close()
+        if name in self._closed:
+            self._reach(name)
+        queue = self.opened.pop(name, None)
+        if queue is None:
+            return  # all it had was at hand
+        queue.close()
         if self._directory:
             with suppress(OSError):  # a queue class may leave files of its own there
                 Path(self._directory_of(name)).rmdir()

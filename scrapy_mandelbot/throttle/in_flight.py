@@ -318,11 +318,11 @@ class InFlight:
         """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
-        meta = request.meta
         slot = flight.slot
         if not request.headers.keys() <= _HEADERS_OF_ANY:
             flight.has_headers = True
-        if not _CHANGED_ON_THE_WAY.isdisjoint(meta):
+        if not _CHANGED_ON_THE_WAY.isdisjoint(request.meta):
+            meta = request.meta
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         if self.shared_slot is not None:
             engine.put_in_slot(request, slot)

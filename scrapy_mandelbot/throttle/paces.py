@@ -68,9 +68,9 @@ class Paces:
         self, site: Site, robots: RobotsTxt, agent: Callable[[], Agent]
     ) -> None:
         """Report once the pace in a robots.txt that the project does not obey."""
-        if "pace" in site.reported or self._config.obeys_pace_of(site.name):
-            return
         if _FIELDS.isdisjoint(robots.mentioned):
+            return
+        if "pace" in site.reported or self._config.obeys_pace_of(site.name):
             return
         if self._by_hand(site) is not None:
             return

@@ -343,7 +343,7 @@ def test_a_file_is_searched_only_for_fields_that_it_names(monkeypatch):
     monkeypatch.setattr(
         Grammar, "values", lambda _, field, _body: searched.append(field) or []
     )
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /SITEMAP\n")
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\rX: SITEMAP\n")
     assert (robots.sitemaps, robots.hosts, robots.licenses) == ((), (), ())
     assert searched == ["sitemap"]
 

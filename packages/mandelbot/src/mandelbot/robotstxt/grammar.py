@@ -91,6 +91,9 @@ for _field_meant, _words in sorted(DIALECTS["google"].spellings):
     for _word in _words:
         _MISSPELT[_word] = _field_meant
 
+#: A line that is none of those in most files, in lower case; or one as it is not usual.
+_LINE_OF_OTHERS = re.compile(rb"\n(?!disallow:|user-agent:|allow:|#|\n|\Z)")
+
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
 
@@ -304,10 +307,12 @@ class Grammar:
     def mentioned_in(self, body: bytes) -> tuple[str, ...]:
         """Return which of the fields that few files have a file may have.
 
-        It has their names anywhere. They are Sitemap, `OWN_FIELDS`, and misspellings of
-        others.
+        They are Sitemap, `OWN_FIELDS`, and misspellings of others. It has their names
+        anywhere, and a line that may have a field beside those of rules and robots.
         """
-        lower = body.lower()
+        lower = b"\n" + body.lower().replace(b"\r", b"\n")
+        if _LINE_OF_OTHERS.search(lower) is None:
+            return ()
         return tuple([field for word, field in self._words if word in lower])
 
     def misspelt_line(

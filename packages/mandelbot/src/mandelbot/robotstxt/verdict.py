@@ -192,16 +192,16 @@ class RuleList:
         self._others: list[_Other] = []
         """Rules with a pattern, each with a text in every target that it matches."""
         heads: list[str] = []
-        for rule in rules:
-            field, head, rest, literal = rule
+        for field, head, rest, literal in rules:
             if field in _ALLOW:
                 self._has_allow = True
             elif rest:
+                rule = (field, head, rest, literal)
                 self._others.append((literal or head, rule))
-            elif head:
+            else:
                 heads.append(head)
-        self._heads = tuple(heads)
-        """The beginnings of what plain rules match; an empty one matches nothing."""
+        self._heads = tuple(filter(None, heads))  # an empty one matches nothing
+        """The beginnings of what plain rules match."""
 
     def decide(self, target: str) -> bool:
         """Return whether a target is allowed."""
