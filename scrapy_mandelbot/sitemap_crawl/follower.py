@@ -292,11 +292,15 @@ class SitemapFollower:
 
         Returns whether it waits.
         """
-        self._held_back.pop(site, None)
-        if len(self._under_way) < self._most_under_way or self._is_slow(site):
-            return False
-        self._held_back[site] = None
-        return True
+        is_full = len(self._under_way) >= self._most_under_way
+        waits = is_full and not self._is_slow(site)
+        if waits != (site in self._held_back):
+            self._progress.cannot_wait()  # the site may have no other request
+        if waits:
+            self._held_back[site] = None
+        else:
+            self._held_back.pop(site, None)
+        return waits
 
     def _is_slow(self, site: str) -> bool:
         """Return whether the requests of a site wait for a delay or a pause.
@@ -326,6 +330,7 @@ class SitemapFollower:
         while self._held_back and len(self._under_way) < self._most_under_way:
             site = next(iter(self._held_back))
             del self._held_back[site]
+            self._progress.cannot_wait()
             self._advance(site)
             yield
 

@@ -7,6 +7,7 @@ from itertools import cycle
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from dying import Noting, dies, run, run_after
 from scrapy import signals as scrapy_signals
 from shops import FOLLOW, shop, urlset
 
@@ -132,3 +133,27 @@ async def test_a_sitemap_that_was_held_back_is_read_by_the_next_run(
     second = await crawl(LinksSpider, settings, start_urls=[])
     assert sorted(first.urls() + second.urls()) == pages(sites)
     assert [web.asked("/sitemap.xml", 200) for web in sites] == [1] * SITES
+
+
+class DiesSoon(Noting):
+    """Dies with the front pages, when most sitemaps are held back."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if len(self.called) == SITES:
+            dies(self)
+
+
+@pytest.mark.usefixtures("slow_reading")
+@ensureDeferred
+async def test_a_kill_loses_no_sitemap_that_was_held_back(sites, tmp_path, monkeypatch):
+    """Nothing else of its site is left in the job then."""
+    # What a run in good order keeps by time alone: a kill may be sooner.
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 10**6)
+    settings = {**ONE_BY_ONE, "ROBOTSTXT_OBEY": True}
+    folder = tmp_path / "job"
+    first = await run(DiesSoon, folder, starts(sites), **settings)
+    again = await run_after(folder, Noting, **settings)
+    spider = first.crawler.spider
+    assert len(spider.called_then) < 2 * SITES
+    assert {*spider.called_then, *again.crawler.spider.called} == {*pages(sites)}
