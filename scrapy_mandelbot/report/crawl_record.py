@@ -33,6 +33,7 @@ class CrawlRecord:
         self.rest = SiteRecord("", began)
         """The shared record of all other sites."""
         self.rest.sites = 0
+        self.rest.share_names()
         self.made = 0
         """Records created so far; a site that returns counts again."""
         self._is_alive = is_alive

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from threading import Thread
@@ -365,9 +366,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
             value = about.of(one, now)
             is_count = about.fold is Fold.BY_KEY
             data[about.json] = _counts(value) if is_count else _value(value)
-    data["ends"] = [
-        {"name": str(end), "count": count} for end, count in one.by_end().items()
-    ]
+    data["ends"] = _named(tuple(one.by_end().items()))
     if one.pace is not None:
         data["pace"]["came_every"] = one.came_every()
     for pause, its in zip(one.pauses, data["pause_list"], strict=True):
@@ -443,7 +442,16 @@ def _all_times(
 
 def _counts(counts: Mapping[Any, int]) -> list[dict[str, Any]]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [{"name": shown(str(name)), "count": count} for name, count in ordered]
+    return _named(tuple(ordered))
+
+
+@lru_cache(maxsize=1_024)
+def _named(counts: tuple[tuple[Any, int], ...]) -> list[dict[str, Any]]:
+    """Return counts as data, which nobody changes: equal ones are one object.
+
+    Most sites of a crawl have the same ones.
+    """
+    return [{"name": shown(str(name)), "count": count} for name, count in counts]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -115,7 +116,7 @@ class Recorder:
         usage.unknown += values["unknown"]
         usage.terms += values["terms"]
         for statement in values["usage"].statements[:MOST_STATEMENTS]:
-            said = str(statement)
+            said = intern(str(statement))  # most sites say what others do
             if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
                 usage.statements[said] = usage.statements.get(said, 0) + 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,13 @@ if TYPE_CHECKING:
 _FEW = 50
 _ENOUGH = 100
 _MOST = 10_000  # requests in the scheduler, above which it is not fed
+UNDER_WAY = 64
+"""Sitemaps that are requested or being read at once; twice as many each time that the
+reading has none left.
+
+One that waits to be read takes 20 KiB, most of it Scrapy's calls of its callback; one
+that waits to be requested takes its URL.
+"""
 
 
 class SitemapFollower:
@@ -46,6 +53,9 @@ class SitemapFollower:
     A sitemap's request goes through the scheduler like any other: the rules, pause and
     crawl delay of its site apply. Its entries wait on disk, and become requests when
     few of the site are left.
+
+    All sites share the time for reading. While it does not keep up, the sitemaps of
+    further sites wait as URLs, and each is requested when another one has been read.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -63,6 +73,11 @@ class SitemapFollower:
         self._share = crawl.clock.share
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
         self._advancing: set[str] = set()
+        self._under_way: set[str] = set()  # sites with a sitemap requested or unread
+        self._most_under_way = UNDER_WAY
+        self._unread = 0  # sitemaps that have come and are not read yet
+        # sites whose next sitemap is requested when another one is read, in their order
+        self._held_back: dict[str, None] = {}
         self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -112,12 +127,14 @@ class SitemapFollower:
         install(spider, read=self._read, missed=self._missed, robots=self._robots_known)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
+            (self._leaves_place, signals.site_paused),
             (self._reached_downloader, scrapy.signals.request_reached_downloader),
             (self._scheduler_empty, scrapy.signals.scheduler_empty),
             (self._idle, scrapy.signals.spider_idle),
             (self._closed, scrapy.signals.spider_closed),
         ):
             self._crawler.signals.connect(handler, signal=signal)
+        self._events.subscribe(self._paced, events.PACE)
         self._to_feed.update(self._progress.unfinished())
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
@@ -191,6 +208,7 @@ class SitemapFollower:
         if progress.requested is not None:
             self._warnings.report_failed(progress.requested, "its request was dropped")
             progress.requested = None
+            self._under_way.discard(site)
 
     def _before_commit(self) -> None:
         self._progress.before_commit(is_last=engine.is_closing(self._crawler))
@@ -244,9 +262,11 @@ class SitemapFollower:
         if progress.requested is not None or self._cross_submits.is_full(site):
             return False
         index = progress.next_file
+        if index is None and not progress.to_request:
+            return False
+        if self._hold_back(site):
+            return False
         if index is None:
-            if not progress.to_request:
-                return False
             cited = progress.to_request.popleft()
             is_wanted = self._citations.is_still_wanted(progress, cited)
             is_wanted = is_wanted and self._progress.begin(cited)
@@ -262,8 +282,57 @@ class SitemapFollower:
             is_wanted = is_wanted and self._progress.begin(cited)
         if is_wanted:
             progress.requested = cited
+            if not self._is_slow(site):
+                self._under_way.add(site)
             self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
         return True
+
+    def _hold_back(self, site: str) -> bool:
+        """Let the next sitemap of a site wait, if enough are under way.
+
+        Returns whether it waits.
+        """
+        is_full = len(self._under_way) >= self._most_under_way
+        waits = is_full and not self._is_slow(site)
+        if waits != (site in self._held_back):
+            self._progress.cannot_wait()  # the site may have no other request
+        if waits:
+            self._held_back[site] = None
+        else:
+            self._held_back.pop(site, None)
+        return waits
+
+    def _is_slow(self, site: str) -> bool:
+        """Return whether the requests of a site wait for a delay or a pause.
+
+        Its sitemap is requested at once, as it comes late anyway, and takes no place.
+        """
+        state = self._crawl.sites.get(site)
+        return state is not None and not (state.pacer.is_free and state.pause.is_open)
+
+    def _paced(self, values: Mapping[str, Any]) -> None:
+        self._leaves_place(values["where"])
+
+    def _leaves_place(self, site: str) -> None:
+        """Request the next sitemap that was held back in place of this site's."""
+        self._under_way.discard(site)
+        next(self._requesting_held_back(), None)
+
+    def _ended(self, site: str) -> None:
+        """Note that a sitemap is read, or has failed."""
+        self._leaves_place(site)
+        if self._held_back and not self._unread:  # the reading could have gone on
+            self._most_under_way *= 2
+            engine.schedule(self._share.run(self._requesting_held_back()))
+
+    def _requesting_held_back(self) -> Iterator[None]:
+        """Request the sitemaps of the sites that wait for it longest, in steps."""
+        while self._held_back and len(self._under_way) < self._most_under_way:
+            site = next(iter(self._held_back))
+            del self._held_back[site]
+            self._progress.cannot_wait()
+            self._advance(site)
+            yield
 
     def _room(self, site: str) -> int:
         held = engine.scheduler_length(self._crawler)
@@ -302,7 +371,12 @@ class SitemapFollower:
         return count
 
     async def _read(self, response: Response) -> None:
-        await self._share.run(self._storing(response))
+        self._unread += 1
+        try:
+            await self._share.run(self._storing(response))
+        finally:
+            self._unread -= 1
+            self._ended(self._arrived(response).site)
 
     def _storing(self, response: Response) -> Iterator[None]:
         """Store the entries of a sitemap, in steps."""
@@ -359,6 +433,7 @@ class SitemapFollower:
         self._note_arrived(cited, is_sitemap=False)
         if not cited.is_named or not _is_absent(failure.value):
             self._warnings.report_failed(cited, failure.value)
+        self._ended(cited.site)
         self._advance(cited.site)
 
     def _robots_known(self, answer: Response | Failure) -> None:

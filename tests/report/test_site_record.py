@@ -295,6 +295,21 @@ def test_a_quiet_site_takes_little_memory_and_has_nothing_of_another(record):
 # Requests.
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python stores other names")
+def test_sites_that_are_met_at_once_share_the_names_of_their_fields():
+    """Each is made before the first of them has what happens later."""
+    crawl = CrawlRecord(NOW, lambda _: True)
+    records = [crawl.of(f"https://{number}.example", NOW) for number in range(40)]
+    for one in records:
+        one.sent(NOW)
+        one.answered(200, 0.1, NOW, 0.0, 1)
+        one.count_answer(200, is_cached=False)
+        one.count_robots("rules")
+        one.read_sitemap(4)
+        one.count(End.PAGE)
+    assert max(sys.getsizeof(vars(one)) for one in records) < 400
+
+
 def test_gaps_are_noted_once(record):
     """Of a site with a pace by who lets its requests go; else by who watches them."""
     record.left(NOW)

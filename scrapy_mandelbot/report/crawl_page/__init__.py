@@ -6,7 +6,6 @@ as many as fit; ``report.json`` has those of all sites.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -213,7 +212,7 @@ def times(report: dict[str, Any]) -> str:
     return f"{began} to {ended} UTC"
 
 
-_DETAILS = 1_600_000  # characters of JSON with details of sites
+_DETAILS = 1_350_000  # characters of JSON with details of sites
 _NAMES = 600_000  # characters of site names, which a site can choose
 _SITES_AT_FIRST = 20  # without scripts
 _RULES = 15
@@ -236,14 +235,6 @@ def page_of(report: dict[str, Any]) -> str:
     Needs Jinja2.
     """
     rows = list(_rows(report["sites"]))
-    data = {
-        "began": report["began"],
-        "seconds": report["seconds"],
-        "columns": [name for name, _ in columns()],
-        "rows": rows,
-        "details": _details(report["sites"][: len(rows)]),
-        "total": report["total"]["timeline"] and _packed(report["total"]["timeline"]),
-    }
     folded = len(report["sites"]) - len(rows)
     if report["rest"]:
         folded += report["rest"]["sites"]
@@ -271,11 +262,26 @@ def page_of(report: dict[str, Any]) -> str:
             "waiting_more": max(0, report["sites_waiting"] - _WAITING),
             "period": times(report),
             "duration": duration(report["seconds"]),
-            "data": pages.script_data(data),
+            "data": _data(report, rows),
         },
         style=pages.file_of(pages.__name__, "report.css"),
         script="".join(pages.file_of(__name__, name) for name in _SCRIPTS),
     )
+
+
+def _data(report: dict[str, Any], rows: list[list[Any]]) -> str:
+    """Return what the script of the page reads, as JSON."""
+    timeline = report["total"]["timeline"]
+    data = {
+        "began": report["began"],
+        "seconds": report["seconds"],
+        "columns": [name for name, _ in columns()],
+        "rows": rows,
+        "total": timeline and _packed(timeline),
+    }
+    members = {name: pages.as_json(value) for name, value in data.items()}
+    members["details"] = _details(report["sites"][: len(rows)])
+    return pages.script_members(members)
 
 
 def _tiles(total: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
@@ -332,19 +338,21 @@ def _cell(value: Any, column: Column) -> Any:
     return value[column.path]
 
 
-def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
+def _details(sites: list[dict[str, Any]]) -> str:
+    """Return the details of the first sites, as many as fit, as JSON."""
     names = details(SiteRecord.FIELDS)
     room = _DETAILS
-    shown_of = {}
+    pieces = []
     for place, site in enumerate(sites):
         shown = {name: site[name] for name in names if site.get(name) is not None}
         if "timeline" in shown:
             shown["timeline"] = _packed(shown["timeline"])
-        room -= len(json.dumps(shown))
+        text = pages.as_json(shown)
+        room -= len(text)
         if room < 0:
             break
-        shown_of[str(place)] = shown
-    return shown_of
+        pieces.append(f'"{place}":{text}')
+    return f"{{{','.join(pieces)}}}"
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:

@@ -89,3 +89,13 @@ def test_of_a_long_tdm_file_few_rules_are_tried(location, monkeypatch):
     page = "https://example.com/a/page12/bb/c?id=4711"
     assert file.usage(page).answer("tdm") in {"allowed", "disallowed"}
     assert len(asked) < 300
+
+
+@pytest.mark.parametrize(("length", "is_shared"), [(100, True), (1_000, False)])
+def test_pages_that_say_the_same_share_their_statements(length, is_shared):
+    """A site says it with each page. Of a long value nothing is kept."""
+    value = "train-ai=n, x=" + "y" * length
+    first = page_usage([("Content-Usage", value)], b"", "Examplebot").statements[0]
+    second = page_usage([("Content-Usage", value)], b"", "Examplebot").statements[0]
+    assert first == second
+    assert (first is second) == is_shared

@@ -61,12 +61,33 @@ def render(  # noqa: PLR0913 - the parts of a page
     page = environment.get_template(template).render(
         policy=policy, style=style, script=script, unscripted=unscripted, **values
     )
-    return page.encode("ascii", "xmlcharrefreplace").decode() + "\n"
+    if not page.isascii():
+        page = page.encode("ascii", "xmlcharrefreplace").decode()
+    return page + "\n"
 
 
 def script_data(data: Any) -> str:
     """Return data as JSON that cannot end the ``<script>`` around it."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return _in_script(as_json(data))
+
+
+def script_members(members: Mapping[str, str]) -> str:
+    """Return a JSON object like `script_data`, given the JSON of each of its members.
+
+    What is large is written piece by piece: as data it takes many times the memory.
+    """
+    pieces = []
+    for name, text in members.items():
+        pieces.append(f"{as_json(name)}:{_in_script(text)}")
+    return f"{{{','.join(pieces)}}}"
+
+
+def as_json(data: Any) -> str:
+    """Return data as JSON, as short as can be."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def _in_script(text: str) -> str:
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 

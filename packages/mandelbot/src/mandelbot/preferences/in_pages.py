@@ -200,7 +200,7 @@ def _tdm(headers: _Headers, metas: tuple[head.Meta, ...]) -> Iterator[Statement]
 def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
     """Return a reservation's statements; none unless its value is ``0`` or ``1``."""
     word = f"{_RESERVATION}: {value}"
-    return tuple(Statement.of_words("tdmrep", [word], where, word, line))
+    return Statement.of_words("tdmrep", [word], where, word, line)
 
 
 # `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to

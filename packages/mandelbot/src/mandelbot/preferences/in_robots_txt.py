@@ -112,7 +112,7 @@ class AgentPreferences:
             else:
                 value = split_path(one.value)[1]
                 said = Statement.read(one.source, value, *place)
-            self._said[one.line] = tuple(said)
+            self._said[one.line] = said
         return self._said[one.line]
 
 

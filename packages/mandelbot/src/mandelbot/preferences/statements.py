@@ -332,8 +332,8 @@ class Statement:
     @classmethod
     def read(
         cls, source: str, value: str, where: str, text: str, line: int | None = None
-    ) -> Iterator[Statement]:
-        """Yield the statements of a Content-Usage or Content-Signal (in lower case)."""
+    ) -> tuple[Statement, ...]:
+        """Return what a Content-Usage or Content-Signal (in lower case) states."""
         return cls.of_words(source, READERS[source](value).words, where, text, line)
 
     @classmethod
@@ -344,17 +344,13 @@ class Statement:
         where: str,
         text: str,
         line: int | None = None,
-    ) -> Iterator[Statement]:
-        """Yield the statements of words of a value; the table does not have all."""
-        meanings = [MEANINGS.get((source, word), Meaning()) for word in words]
-        for meaning in meanings:
-            place = source, where, text, line, meaning.images_only
-            for category in meaning.allows:
-                yield cls(category, True, *place)  # noqa: FBT003 -- a field of the row
-            for category in meaning.refuses:
-                if meaning.yields and any(category in one.allows for one in meanings):
-                    continue
-                yield cls(category, False, *place)  # noqa: FBT003 -- a field of the row
+    ) -> tuple[Statement, ...]:
+        """Return the statements of words of a value; the table does not have all.
+
+        Those of the last short texts are shared: most pages say what others do.
+        """
+        read = _stated_often if len(text) <= _SHORT else _stated
+        return read(source, tuple(words), where, text, line)
 
     @classmethod
     def refusals(cls, robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
@@ -368,6 +364,24 @@ class Statement:
                 text=f"{rule} for {robot.name}",
                 line=rule.line,
             )
+
+
+def _stated(
+    source: str, words: tuple[str, ...], where: str, text: str, line: int | None
+) -> tuple[Statement, ...]:
+    meanings = [MEANINGS.get((source, word), Meaning()) for word in words]
+    said: list[Statement] = []
+    for meaning in meanings:
+        place = source, where, text, line, meaning.images_only
+        said += (Statement(category, True, *place) for category in meaning.allows)  # noqa: FBT003 -- a field of the row
+        for category in meaning.refuses:
+            if meaning.yields and any(category in one.allows for one in meanings):
+                continue
+            said.append(Statement(category, False, *place))  # noqa: FBT003 -- a field of the row
+    return tuple(said)
+
+
+_stated_often = lru_cache(maxsize=1_024)(_stated)
 
 
 @dataclass(frozen=True, slots=True)
