@@ -14,6 +14,7 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits
@@ -45,6 +46,7 @@ reading has none left.
 One that waits to be read takes 20 KiB, most of it Scrapy's calls of its callback; one
 that waits to be requested takes its URL.
 """
+_LONGEST_LULL = 1.0  # seconds without a sitemap to read, while others are held back
 
 
 class SitemapFollower:
@@ -78,6 +80,9 @@ class SitemapFollower:
         self._unread = 0  # sitemaps that have come and are not read yet
         # sites whose next sitemap is requested when another one is read, in their order
         self._held_back: dict[str, None] = {}
+        self._lulls: Timers[SitemapFollower] = Timers(
+            crawl.clock, SitemapFollower._end_lull
+        )
         self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -214,6 +219,7 @@ class SitemapFollower:
         self._progress.before_commit(is_last=engine.is_closing(self._crawler))
 
     def _closed(self) -> None:
+        self._lulls.drop(self)
         if self._temporary is None:
             self._progress.close()
         else:
@@ -298,6 +304,7 @@ class SitemapFollower:
             self._progress.cannot_wait()  # the site may have no other request
         if waits:
             self._held_back[site] = None
+            self._watch_for_lull()
         else:
             self._held_back.pop(site, None)
         return waits
@@ -321,9 +328,23 @@ class SitemapFollower:
     def _ended(self, site: str) -> None:
         """Note that a sitemap is read, or has failed."""
         self._leaves_place(site)
-        if self._held_back and not self._unread:  # the reading could have gone on
+        self._request_more_in_lull()
+
+    def _request_more_in_lull(self) -> None:
+        """Request twice as many if sitemaps are held back, and none is left to read."""
+        if self._held_back and not self._unread:
             self._most_under_way *= 2
             engine.schedule(self._share.run(self._requesting_held_back()))
+
+    def _watch_for_lull(self) -> None:
+        now = self._crawl.now()
+        self._lulls.set(self, now + _LONGEST_LULL)
+
+    def _end_lull(self) -> None:
+        """Let sitemaps that hang, or wait behind pages that do, hold no others back."""
+        self._request_more_in_lull()
+        if self._held_back:
+            self._watch_for_lull()
 
     def _requesting_held_back(self) -> Iterator[None]:
         """Request the sitemaps of the sites that wait for it longest, in steps."""

@@ -94,6 +94,20 @@ async def test_none_is_held_back_for_long_while_the_reading_keeps_up(sites):
     assert result.seconds < 5
 
 
+@ensureDeferred
+async def test_sitemaps_that_hang_hold_others_back_for_seconds(sites):
+    """None of them ends, so none is read, and no end lets another one be requested."""
+    for web in sites[:MOST]:
+        web.pages["/sitemap.xml"].delay = 600.0
+    settings = {**FOLLOW, "DOWNLOAD_TIMEOUT": 100, "RETRY_ENABLED": False}
+    await crawl(LinksSpider, settings, start_urls=starts(sites))
+    for web in sites[MOST:]:
+        front, page = (
+            next(hit.at for hit in web.hits if hit.path == path) for path in ("/", "/0")
+        )
+        assert page - front < 5
+
+
 @pytest.mark.usefixtures("slow_reading")
 @ensureDeferred
 async def test_the_sitemap_of_a_site_with_a_crawl_delay_is_not_held_back(sites):
