@@ -10,6 +10,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from dying import Noting, dies, run, run_after
 from scrapy import signals as scrapy_signals
 from shops import FOLLOW, shop, urlset
+from webs import Answer
 
 from scrapy_mandelbot.clock import LoopShare
 
@@ -157,3 +158,13 @@ async def test_a_kill_loses_no_sitemap_that_was_held_back(sites, tmp_path, monke
     spider = first.crawler.spider
     assert len(spider.called_then) < 2 * SITES
     assert {*spider.called_then, *again.crawler.spider.called} == {*pages(sites)}
+
+
+@ensureDeferred
+async def test_sites_that_are_paused_hold_no_other_sitemap_back(sites):
+    """Their sitemaps come in an hour."""
+    for web in sites[:MOST]:
+        web.pages["/sitemap.xml"] = Answer(status=503, headers={"Retry-After": "3600"})
+    settings = {**ONE_BY_ONE, "CLOSESPIDER_TIMEOUT": 600}
+    result = await crawl(LinksSpider, settings, start_urls=starts(sites))
+    assert {*result.urls()} >= {*pages(sites[MOST:])}
