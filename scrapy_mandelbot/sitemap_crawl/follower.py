@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_mandelbot.clock import Call
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
 # requests of a site in the queue: fed below the first, up to the second
@@ -45,6 +46,7 @@ reading has none left.
 One that waits to be read takes 20 KiB, most of it Scrapy's calls of its callback; one
 that waits to be requested takes its URL.
 """
+_LATE = 10.0  # seconds, after which a sitemap that has not come leaves its place
 
 
 class SitemapFollower:
@@ -73,11 +75,13 @@ class SitemapFollower:
         self._share = crawl.clock.share
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
         self._advancing: set[str] = set()
-        self._under_way: set[str] = set()  # sites with a sitemap requested or unread
+        # sites with a sitemap requested or unread, and when it was requested
+        self._under_way: dict[str, float] = {}
         self._most_under_way = UNDER_WAY
         self._unread = 0  # sitemaps that have come and are not read yet
         # sites whose next sitemap is requested when another one is read, in their order
         self._held_back: dict[str, None] = {}
+        self._look: Call | None = None  # the next one at what has not come
         self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -208,12 +212,14 @@ class SitemapFollower:
         if progress.requested is not None:
             self._warnings.report_failed(progress.requested, "its request was dropped")
             progress.requested = None
-            self._under_way.discard(site)
+            self._under_way.pop(site, None)
 
     def _before_commit(self) -> None:
         self._progress.before_commit(is_last=engine.is_closing(self._crawler))
 
     def _closed(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
         if self._temporary is None:
             self._progress.close()
         else:
@@ -283,7 +289,7 @@ class SitemapFollower:
         if is_wanted:
             progress.requested = cited
             if not self._is_slow(site):
-                self._under_way.add(site)
+                self._under_way[site] = self._crawl.now()
             self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
         return True
 
@@ -298,6 +304,8 @@ class SitemapFollower:
             self._progress.cannot_wait()  # the site may have no other request
         if waits:
             self._held_back[site] = None
+            if self._look is None:
+                self._look_later()
         else:
             self._held_back.pop(site, None)
         return waits
@@ -315,8 +323,21 @@ class SitemapFollower:
 
     def _leaves_place(self, site: str) -> None:
         """Request the next sitemap that was held back in place of this site's."""
-        self._under_way.discard(site)
+        self._under_way.pop(site, None)
         next(self._requesting_held_back(), None)
+
+    def _look_later(self) -> None:
+        self._look = self._crawl.clock.call_later(_LATE, self._pass_late)
+
+    def _pass_late(self) -> None:
+        """Let sitemaps that do not come leave their places, if none is left to read."""
+        self._look = None
+        late = self._crawl.now() - _LATE
+        for site, requested_at in list(self._under_way.items()):
+            if requested_at <= late and not self._unread:
+                self._leaves_place(site)
+        if self._held_back:
+            self._look_later()
 
     def _ended(self, site: str) -> None:
         """Note that a sitemap is read, or has failed."""

@@ -168,3 +168,16 @@ async def test_sites_that_are_paused_hold_no_other_sitemap_back(sites):
     settings = {**ONE_BY_ONE, "CLOSESPIDER_TIMEOUT": 600}
     result = await crawl(LinksSpider, settings, start_urls=starts(sites))
     assert {*result.urls()} >= {*pages(sites[MOST:])}
+
+
+@ensureDeferred
+async def test_sitemaps_that_do_not_come_hold_no_other_back(sites):
+    """Sites that answer all but that."""
+    for web in sites[:MOST]:
+        web.pages["/sitemap.xml"].delay = 170.0
+    settings = {**FOLLOW, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 2}
+    result = await crawl(LinksSpider, settings, start_urls=starts(sites))
+    assert result.urls() == pages(sites)
+    late = [web.hits[-1].at for web in sites[:MOST]]
+    others = [hit.at for web in sites[MOST:] for hit in web.hits]
+    assert max(others) < min(late) - 60
