@@ -46,7 +46,7 @@ reading has none left.
 One that waits to be read takes 20 KiB, most of it Scrapy's calls of its callback; one
 that waits to be requested takes its URL.
 """
-_LONGEST_LULL = 1.0  # seconds without a sitemap to read, while others are held back
+_LULL = 1.0  # seconds without a sitemap to read, while others are held back
 
 
 class SitemapFollower:
@@ -338,7 +338,7 @@ class SitemapFollower:
 
     def _watch_for_lull(self) -> None:
         now = self._crawl.now()
-        self._lulls.set(self, now + _LONGEST_LULL)
+        self._lulls.set(self, now + _LULL)
 
     def _end_lull(self) -> None:
         """Let sitemaps that hang, or wait behind pages that do, hold no others back."""

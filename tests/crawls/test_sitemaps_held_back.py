@@ -10,6 +10,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from dying import Noting, dies, run, run_after
 from scrapy import signals as scrapy_signals
 from shops import FOLLOW, shop, urlset
+from webs import Answer
 
 from scrapy_mandelbot.clock import LoopShare
 
@@ -171,3 +172,26 @@ async def test_a_kill_loses_no_sitemap_that_was_held_back(sites, tmp_path, monke
     spider = first.crawler.spider
     assert len(spider.called_then) < 2 * SITES
     assert {*spider.called_then, *again.crawler.spider.called} == {*pages(sites)}
+
+
+@ensureDeferred
+async def test_sites_that_are_paused_hold_no_other_sitemap_back(sites):
+    """Their sitemaps come in an hour."""
+    for web in sites[:MOST]:
+        web.pages["/sitemap.xml"] = Answer(status=503, headers={"Retry-After": "3600"})
+    settings = {**ONE_BY_ONE, "CLOSESPIDER_TIMEOUT": 600}
+    result = await crawl(LinksSpider, settings, start_urls=starts(sites))
+    assert {*result.urls()} >= {*pages(sites[MOST:])}
+
+
+@ensureDeferred
+async def test_sitemaps_that_do_not_come_hold_no_other_back(sites):
+    """Sites that answer all but that."""
+    for web in sites[:MOST]:
+        web.pages["/sitemap.xml"].delay = 170.0
+    settings = {**FOLLOW, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 2}
+    result = await crawl(LinksSpider, settings, start_urls=starts(sites))
+    assert result.urls() == pages(sites)
+    late = [web.hits[-1].at for web in sites[:MOST]]
+    others = [hit.at for web in sites[MOST:] for hit in web.hits]
+    assert max(others) < min(late) - 60

@@ -176,7 +176,7 @@ class _Patterns(NamedTuple):
 
 @lru_cache(maxsize=256)
 def patterns_for(names: frozenset[str]) -> _Patterns:
-    """Return the expressions that tell whether a page has meta tags of these names."""
+    """Return the expressions by which a page is seen to have tags of these names."""
     octets = _octets(names)
     words = {
         b"foreign": _foreign_meta(octets),
