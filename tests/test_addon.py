@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from crawlers import get_crawler
 from crawling import SETTINGS
 from scrapy import Spider
 from scrapy.downloadermiddlewares.robotstxt import (
@@ -17,7 +18,6 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import (
     MandelbotRobotParser,

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import pytest
+from crawlers import get_crawler
 from crawling import SETTINGS, crawl, ensureDeferred
 from scrapy import Spider
 from scrapy.core.scheduler import Scheduler
@@ -16,7 +17,6 @@ from scrapy.downloadermiddlewares.robotstxt import (
     RobotsTxtMiddleware as StockMiddleware,
 )
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import (
     Addon,

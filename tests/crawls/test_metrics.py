@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 import pytest
+from crawlers import get_crawler
 from crawling import LinksSpider, crawl, ensureDeferred
-from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, DeferredList
 from webs import Closed, site
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import scrapy
+from crawlers import get_crawler
 from crawling import SETTINGS, LinksSpider, crawl, ensureDeferred
 from loop_time import TIME
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 from webs import Closed, site
 
 from scrapy_mandelbot import pause_site, paused_sites, resume_site

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import scrapy
+from crawlers import get_crawler
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.extensions import telnet
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import pause_site, resume_site, site_rules, status, why_idle

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import pytest
 import scrapy
+from crawlers import get_crawler
 from crawling import LinksSpider, crawl, ensureDeferred
 from hypothesis import given
 from hypothesis import strategies as st
 from mandelbot import RobotTags
 from scrapy.http import HtmlResponse
-from scrapy.utils.test import get_crawler
 from webs import html
 
 from scrapy_mandelbot import RobotsTxtMiddleware, RobotTagsMiddleware

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from crawlers import get_crawler
 from scrapy import Request, Spider
-from scrapy.utils.test import get_crawler
 from w3lib.http import basic_auth_header
 
 from scrapy_mandelbot.fetching.credentials import Credentials

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 from clocks import TurnedClock
+from crawlers import get_crawler
 from crawling import ensureDeferred
 from queueing import fill, open_scheduler, refuse
 from scrapy import Request
 from scrapy.http import Response
-from scrapy.utils.test import get_crawler
 from twisted.internet.error import TimeoutError as TimedOut
 
 from scrapy_mandelbot import engine

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from crawlers import get_crawler
 from crawling import ensureDeferred
 from mandelbot import Failure
 from scrapy import Request
 from scrapy.http import Response
-from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import DNSLookupError
 

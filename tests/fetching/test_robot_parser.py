@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scrapy.utils.test import get_crawler
+from crawlers import get_crawler
 
 from scrapy_mandelbot import MandelbotRobotParser
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from clocks import TurnedClock
+from crawlers import get_crawler
 from scrapy import Request
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.fetching.slow_files import SlowFiles

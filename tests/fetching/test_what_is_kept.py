@@ -11,11 +11,11 @@ import time
 import tracemalloc
 
 import pytest
+from crawlers import get_crawler
 from crawling import SETTINGS, ensureDeferred
 from mandelbot import RobotsTxt
 from mandelbot.answers.outcome import Answer
 from scrapy import Request
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events

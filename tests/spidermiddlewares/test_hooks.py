@@ -6,10 +6,10 @@ from datetime import datetime, timezone
 
 import pytest
 import scrapy
+from crawlers import get_crawler
 from crawling import LinksSpider, crawl, ensureDeferred
 from mandelbot import OutcomeKind, RobotsTxt
 from scrapy.exceptions import CloseSpider
-from scrapy.utils.test import get_crawler
 from webs import Answer, Closed, html
 
 from scrapy_mandelbot.spidermiddlewares.hooks import SpiderHooks

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import scrapy
+from crawlers import get_crawler
 from crawling import LinksSpider, crawl, ensureDeferred
 from mandelbot import RobotTag, RobotTags
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.test import get_crawler
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 

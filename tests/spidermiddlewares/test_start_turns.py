@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from crawlers import get_crawler
 from crawling import ensureDeferred
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.spidermiddlewares import start_turns
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import scrapy
+from crawlers import OwnSettings
 from loop_time import TIME
 from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.settings import Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot import signals
@@ -168,7 +168,7 @@ async def crawl(
     ``before`` is called with the crawler before the crawl starts.
     """
     settings = {**SETTINGS, **(settings or {})}
-    crawler = Crawler(spider, Settings(settings))
+    crawler = Crawler(spider, OwnSettings(settings))
     _CRAWLERS.add(crawler)
     items: list[Any] = []
     heard: list[tuple[str, dict[str, Any]]] = []

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import scrapy
 from clocks import TurnedClock, given
+from crawlers import get_crawler
 from crawling import SETTINGS, LinksSpider
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
-from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.crawl import Crawl
 
