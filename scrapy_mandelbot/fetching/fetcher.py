@@ -138,6 +138,11 @@ class SiteRules:
             return IgnoreRequest(self.outcome.reason)
         return self.error.with_traceback(None)
 
+    @property
+    def names_sitemaps(self) -> bool:
+        """Whether the file, or the project, names sitemaps, be they valid or not."""
+        return bool(self.named_sitemaps or self.robots.sitemaps)
+
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
         """The absolute URLs of cited sitemaps that the crawl may request."""
@@ -280,11 +285,12 @@ class RobotsFetcher:
             )
         if not is_new or self._config.sitemaps == "off":
             return
-        if rules.robots.sitemaps or rules.named_sitemaps:
+        urls: tuple[str, ...] = ()
+        if rules.named_sitemaps or rules.robots.may_name_sitemaps:
             urls = rules.sitemaps
-            if urls:
-                emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
-        elif self._config.follows_sitemaps:
+        if urls:
+            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+        elif self._config.follows_sitemaps and not rules.names_sitemaps:
             self._report_uncited(site)
 
     def _report_uncited(self, site: str) -> None:

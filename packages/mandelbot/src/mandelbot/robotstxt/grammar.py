@@ -14,7 +14,6 @@ before its line, and none looks back beyond it, so all are linear.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
@@ -73,6 +72,23 @@ def line_number(text: str, offset: int) -> int:
     return sum(1 for _ in _LINE_END.finditer(text, 0, offset + 1))
 
 
+def numbered(
+    text: str, lines: Iterable[re.Match[str]]
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the number, from 1, of each line that was found, in the file's order."""
+    has_returns = "\r" in text
+    number = 0
+    read = 0
+    for line in lines:
+        begins = line.start() + 1
+        if has_returns:
+            number += sum(1 for _ in _LINE_END.finditer(text, read, begins))
+        else:
+            number += text.count("\n", read, begins)
+        read = begins
+        yield number, line
+
+
 def line_ends(text: str) -> list[int]:
     """Return the offset of the line end before each line, for bisection."""
     return [end.start() for end in _LINE_END.finditer(text)]
@@ -91,8 +107,8 @@ for _field_meant, _words in sorted(DIALECTS["google"].spellings):
     for _word in _words:
         _MISSPELT[_word] = _field_meant
 
-#: A line that is none of those in most files, in lower case; or one as it is not usual.
-_LINE_OF_OTHERS = re.compile(rb"\n(?!disallow:|user-agent:|allow:|#|\n|\Z)")
+#: A line that is none of those in most files, or not as these are written: lower case.
+_LINE_OF_OTHERS = re.compile(rb"\n(?!disallow:|user-agent:|allow:|#|\n|\Z)[^\n]*")
 
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
@@ -110,6 +126,10 @@ class Grammar:
             dialect.patterns != "globs" and not dialect.index_htm_is_directory
         )
         """Whether a rule matches only URLs that begin with its literal head."""
+        self.is_lenient = bool(
+            dialect.spellings or dialect.field_by_prefix or dialect.colon_optional
+        )
+        """Whether fields are read that are spelt in another way, or lack the colon."""
         decides = dialect.precedence, dialect.empty_rules_decide
         self.can_list = (
             dialect.patterns != "globs"
@@ -307,13 +327,14 @@ class Grammar:
     def mentioned_in(self, body: bytes) -> tuple[str, ...]:
         """Return which of the fields that few files have a file may have.
 
-        They are Sitemap, `OWN_FIELDS`, and misspellings of others. It has their names
-        anywhere, and a line that may have a field beside those of rules and robots.
+        They are Sitemap, `OWN_FIELDS`, and misspellings of others. It has their names,
+        anywhere in a line that is none of those in most files.
         """
         lower = b"\n" + body.lower().replace(b"\r", b"\n")
-        if _LINE_OF_OTHERS.search(lower) is None:
+        others = b"".join(_LINE_OF_OTHERS.findall(lower))
+        if not others:
             return ()
-        return tuple([field for word, field in self._words if word in lower])
+        return tuple([field for word, field in self._words if word in others])
 
     def misspelt_line(
         self, body: bytes, mentioned: Iterable[str]
@@ -363,8 +384,7 @@ class Grammar:
         found: list[re.Match[str]] = []
         for start, end, _ in spans:
             found += expression.finditer(text, start, end)
-        ends = line_ends(text) if found else []
-        return [(bisect_right(ends, line.start()), value_of(line[1])) for line in found]
+        return [(number, value_of(line[1])) for number, line in numbered(text, found)]
 
 
 @lru_cache(maxsize=64)

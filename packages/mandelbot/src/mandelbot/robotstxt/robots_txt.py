@@ -218,22 +218,31 @@ class RobotsTxt:
         return self._fetched
 
     @property
+    def may_name_sitemaps(self) -> bool:
+        """Whether it is worth while to look for sitemaps. Internal."""
+        return "sitemap" in self.mentioned or b"//" in self.cleaned
+
+    @property
     def sitemaps(self) -> tuple[str, ...]:
         """The URLs of all Sitemap lines, in order; a value that is none, as written.
 
         A line may lack the field, or have several URLs: see `sitemap_lines`.
         """
-        if "sitemap" not in self.mentioned and b"//" not in self.cleaned:
+        if not self.may_name_sitemaps:
             return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 
         of_line: dict[int, tuple[str, ...]] = {}
+        slashes = 0
         for number, value in self.grammar.values("sitemap", self.cleaned):
+            slashes += value.count("//")
             if value:
                 of_line[number] = sitemap_lines.urls_of(value)
-        # a dialect may read such a line, too: "Sitemaps https" is a field to Google
-        for number, url in sitemap_lines.bare_urls(self.cleaned):
-            of_line[number] = (url,)
+        # Seldom are there URLs elsewhere. A lenient dialect may read such a line, too:
+        # "Sitemaps https" is a field to Google.
+        if self.grammar.is_lenient or self.cleaned.count(b"//") > slashes:
+            for number, url in sitemap_lines.bare_urls(self.cleaned):
+                of_line[number] = (url,)
         return tuple(url for number in sorted(of_line) for url in of_line[number])
 
     @property

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from mandelbot.robotstxt.dialects import FIELDS
-from mandelbot.robotstxt.grammar import decode, line_ends, searchable
+from mandelbot.robotstxt.grammar import decode, numbered, searchable
 
 _AROUND = "<>\"'`“”‘’«»\u200b\u2060\ufeff"  # noqa: RUF001 -- quotes of other scripts
 _URL = re.compile(r"https?://[^\s,<>\"']+", re.IGNORECASE)
@@ -66,13 +65,11 @@ def bare_urls(body: bytes) -> list[tuple[int, str]]:
     crawler-commons reads such lines, too: real files have them.
     """
     text = searchable(body)
-    found = [
-        (line.start(), decode(line["url"]))
-        for line in _BARE.finditer(text)
+    return [
+        (number, decode(line["url"]))
+        for number, line in numbered(text, _BARE.finditer(text))
         if line["field"] or _is_named_so(line["url"])
     ]
-    ends = line_ends(text) if found else []
-    return [(bisect_right(ends, start), url) for start, url in found]
 
 
 def _is_named_so(url: str) -> bool:
