@@ -20,8 +20,8 @@ from scrapy_mandelbot.throttle import load
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 PLACES = 16
-PAUSED = 100  # in place of 1,000
-MOST_PAUSED = 400  # in place of 32,000
+PAUSED = 50  # in place of 1,000
+MOST_PAUSED = 200  # in place of 32,000
 SETTINGS = {"CONCURRENT_REQUESTS": PLACES}
 
 
@@ -136,9 +136,9 @@ async def test_links_that_wait_go_before_more_of_start(webs):
 @ensureDeferred
 async def test_a_pause_reads_so_much_of_a_list_and_no_more(webs):
     """It is long enough for all of it: another site may come next."""
-    web = site(webs, 1_000)
+    web = site(webs, 500)
     web.refuse = closed = Closed(seconds=60, after=10, retry_after="60")
-    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 1_000), ends_at=700)
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 500), ends_at=350)
 
     def taken(after: float) -> int:
         return sum(at < closed.began + after for at in result.spider.taken)
@@ -152,13 +152,13 @@ async def test_a_pause_reads_so_much_of_a_list_and_no_more(webs):
 @pytest.mark.usefixtures("few_paused")
 @ensureDeferred
 async def test_a_second_pause_reads_as_few_as_the_first(webs):
-    web = site(webs, 1_100, delay=0.1)
+    web = site(webs, 750, delay=0.1)
     first = Closed(seconds=20, after=10, retry_after="20")
-    second = Closed(seconds=60, after=600, retry_after="60")
+    second = Closed(seconds=60, after=500, retry_after="60")
     web.refuse = lambda path: first(path) or second(path)
-    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 1_100), ends_at=700)
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 750), ends_at=550)
     taken = sum(at < second.began + 4 for at in result.spider.taken)
-    assert taken - 600 <= 2 * PAUSED + 2 * PLACES
+    assert taken - 500 <= 2 * PAUSED + 2 * PLACES
 
 
 @pytest.mark.usefixtures("few_paused")
@@ -315,9 +315,9 @@ class EagerSpider(LazySpider):
 @ensureDeferred
 async def test_pages_come_while_a_long_start_is_read(webs, sites):
     """Stock Scrapy reads all of it in one turn of the loop, once it has no place."""
-    number = 800 // sites
+    number = 400 // sites
     webs = [site(webs, number, f"127.0.0.{n}") for n in range(1, sites + 1)]
     urls = [url for web in webs for url in pages(web, number)]
     result = await crawl(EagerSpider, SETTINGS, urls=urls)
-    assert len(result.items) == 800
-    assert result.spider.taken_by_page[0] < 700
+    assert len(result.items) == 400
+    assert result.spider.taken_by_page[0] < 350
