@@ -59,7 +59,7 @@ GATES = {
     "queue: push for a known site": 1.0,
     "queue: first pop of a site": 0.38,
     "refusal: calls": 105,
-    "refusal: stops": 71,
+    "refusal: stops": 70,
     "refusal: modules": 30,
     "refusal, the way alone: calls": 84,
     "refusal, the way alone: stops": 57,
