@@ -275,7 +275,6 @@ class RobotsFetcher:
         if rules.parser is None:
             return
         is_new = self.announced.get(site) is None
-        emit = self._events.emit
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
         if is_new:
             self._report_new(site, request, rules)
@@ -285,12 +284,16 @@ class RobotsFetcher:
             )
         if not is_new or self._config.sitemaps == "off":
             return
-        urls: tuple[str, ...] = ()
         if rules.named_sitemaps or rules.robots.may_name_sitemaps:
             urls = rules.sitemaps
-        if urls:
-            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
-        elif self._config.follows_sitemaps and not rules.names_sitemaps:
+            if urls:
+                number = len(urls)
+                self._events.emit(
+                    events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=number
+                )
+            if urls or rules.names_sitemaps:
+                return
+        if self._config.follows_sitemaps:
             self._report_uncited(site)
 
     def _report_uncited(self, site: str) -> None:

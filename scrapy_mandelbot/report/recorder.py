@@ -175,8 +175,8 @@ def _paused(kind: str) -> Write:
 
 
 def _refuses(one: SiteRecord, its: Values, _now: Now) -> None:
-    reason = shown(its["reason"])
     where = _where(its)
+    reason = shown(its["reason"])
     one.pause(PauseRecord(where, "refused", its["since"], its["until"], reason))
 
 
