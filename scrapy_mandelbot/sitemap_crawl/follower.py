@@ -193,7 +193,9 @@ class SitemapFollower:
 
     def _scheduler_empty(self) -> None:
         if not engine.scheduler_length(self._crawler):
-            self._to_feed.update(self._progress.unfinished())
+            # Thousands may be held back: these have nothing to feed.
+            unfinished = set(self._progress.unfinished())
+            self._to_feed.update(unfinished.difference(self._held_back))
         self._feed_sites()
 
     def _idle(self) -> None:
