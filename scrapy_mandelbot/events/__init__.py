@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.politeness.tally import End
@@ -36,11 +36,11 @@ class Event:
     signal: object | None = None
     signal_values: tuple[str, ...] = ()
     """The names of the values that the signal carries."""
+    in_text: tuple[str, ...] = field(init=False, repr=False)
+    """The names of the values in the log line."""
 
-    @cached_property
-    def in_text(self) -> tuple[str, ...]:
-        """The names of the values in the log line."""
-        return tuple(re.findall(r"%\((\w+)\)", self.text))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "in_text", tuple(re.findall(r"%\((\w+)\)", self.text)))
 
 
 _warning = partial(Event, level=logging.WARNING)
