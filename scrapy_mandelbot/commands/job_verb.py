@@ -73,7 +73,7 @@ def _report(
 
 
 def _tries(invocation: ProjectInvocation) -> int:
-    return int(invocation.setting("pause_tries") or PausePolicy.tries)
+    return int(invocation.setting("pause_tries") or PausePolicy().tries)
 
 
 def _reported(job: OpenedJob, file: str, invocation: ProjectInvocation) -> Result:

@@ -28,7 +28,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.politeness.flight import Purpose
-from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
+from scrapy_mandelbot.politeness.pause_policy import (
+    JITTER,
+    Backoff,
+    LeftPause,
+    PausePolicy,
+)
 from scrapy_mandelbot.time_text import clock_time
 
 if TYPE_CHECKING:
@@ -285,9 +290,7 @@ class Pause:
         """
         left = self._tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
-        return until + self.policy.in_all(self.backoff.step + 1, left) * (
-            1 + self.policy.JITTER
-        )
+        return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
 
     @property
     def _tries(self) -> int:

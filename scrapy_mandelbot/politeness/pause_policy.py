@@ -5,11 +5,9 @@ Also what may be the cause of a site's refusals, and how much of them chance exp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from math import inf
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 BY_CHANCE = 0.05
 """What is less likely is no chance: that so many probes failed, that a section is
@@ -18,6 +16,10 @@ refused.
 MOST_BY_CHANCE = 3
 """Failed probes that chance explains, at most: then the site is down, or they were dead
 pages.
+"""
+JITTER = 0.1
+"""By so large a part a pause of our own choice is longer at most: crawls come one by
+one.
 """
 _REMEMBERED = 60.0  # seconds; no pause begins with more
 
@@ -168,14 +170,9 @@ class Refusal(NamedTuple):
     """False: it says nothing of a rate."""
 
 
-@dataclass(frozen=True)
-class PausePolicy:
+class PausePolicy(NamedTuple):
     """How long pauses last, in seconds, and how many failed probes end in giving up."""
 
-    JITTER: ClassVar = 0.1
-    """By so large a part a pause of our own choice is longer at most: crawls come one
-    by one.
-    """
     first: float = 1.0
     """The first pause, of a site that names no time; three times as long after a failed
     probe.
@@ -231,11 +228,11 @@ class PausePolicy:
         elif is_brief:
             seconds = _BRIEF * self.first
         elif is_outage:
-            seconds = _PROBES_APART * (1 - self.JITTER * refusal.jitter)
+            seconds = _PROBES_APART * (1 - JITTER * refusal.jitter)
         elif own is not None:
             seconds = max(own, least)
         elif step:
-            pause = self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
+            pause = self.own_pause(step) * (1 + JITTER * refusal.jitter)
             seconds = max(pause, least)
         else:
             seconds = max(self.first, least)
@@ -263,16 +260,15 @@ class PausePolicy:
             left = left - 1
         return seconds
 
-    @cached_property
+    @property
     def of_a_part(self) -> PausePolicy:
         """The policy for a section whose site is well."""
-        return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
+        return self._replace(tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
-    @cached_property
+    @property
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
-        return replace(
-            self,
+        return self._replace(
             first=_HOUR,
             longest=_HOUR,
             tries=_HOURS,

@@ -240,7 +240,7 @@ class Config:
     def outcome_policy(self) -> OutcomePolicy:
         """How settings and dialect interpret answers to /robots.txt."""
         return OutcomePolicy(
-            tries=self.pause_tries or PausePolicy.tries,
+            tries=self.pause_tries or PausePolicy().tries,
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,
             only_status_200=self.dialect.only_status_200,
@@ -250,12 +250,13 @@ class Config:
     @property
     def pause_policy(self) -> PausePolicy:
         """How long pauses last."""
+        default = PausePolicy()
         return PausePolicy(
             first=self.pause_first,
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
-            tries=self.pause_tries or PausePolicy.tries,
-            unstated_tries=self.pause_tries or PausePolicy.unstated_tries,
+            tries=self.pause_tries or default.tries,
+            unstated_tries=self.pause_tries or default.unstated_tries,
             recovers=self.recovers,
         )
 

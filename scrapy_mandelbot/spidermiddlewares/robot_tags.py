@@ -34,6 +34,7 @@ _ERRORS = 400  # and above
 _REPORTED_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
 _REPORTED_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
+_NO_TAGS = RobotTags()
 
 
 class Prohibitions(NamedTuple):
@@ -131,7 +132,12 @@ class RobotTagsMiddleware:
         if not _ANY_HEADER.isdisjoint(response.headers):
             for name in _HEADERS:
                 headers += [(name, one) for one in response.headers.getlist(name)]
-        body = response.body if isinstance(response, HtmlResponse) else b""
+        if isinstance(response, HtmlResponse):
+            body = response.body
+        elif headers:
+            body = b""
+        else:
+            return _NO_TAGS
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags, response: Response) -> None:

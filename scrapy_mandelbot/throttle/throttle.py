@@ -8,7 +8,6 @@ before a timer fires.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -79,7 +78,7 @@ class Throttle:
         self.network = Network(patience)
         """Whether the crawl itself is cut off."""
         # Without a next run, what was not refused twice is sent once more.
-        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
+        policy = config.pause_policy._replace(asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(
             crawler,

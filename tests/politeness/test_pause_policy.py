@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import inf
 
 import pytest
 from pause_facts import Fact
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
-from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import (
+    JITTER,
+    LeftPause,
+    PausePolicy,
+    Refusal,
+)
 from scrapy_mandelbot.politeness.rate_control import RateControl
 
 LAW = PausePolicy(
@@ -294,10 +298,10 @@ def test_a_pause_of_a_former_run_is_no_longer_than_any(pause):
 @pytest.mark.parametrize("recovers", [True, False])
 def test_a_site_paused_in_a_former_run_recovers_as_the_project_says(recovers):
     """What is known of its rate by now stays."""
-    pause = Pause(replace(LAW, recovers=recovers))
+    pause = Pause(LAW._replace(recovers=recovers))
     pause.restore(50.0, LeftPause(120.0, "503", 2))
     assert (pause.rate_control is not None) is recovers
-    known = Pause(replace(LAW, recovers=recovers))
+    known = Pause(LAW._replace(recovers=recovers))
     known.rate_control = rate_control = RateControl()
     known.restore(50.0, LeftPause(120.0, "503", 2))
     assert known.rate_control is rate_control
@@ -438,7 +442,7 @@ def test_it_is_told_when_a_site_is_given_up(pause):
         slow.take(Fact.SENT, slow.until)
         slow.take(Fact.PROBE_REFUSED, slow.until, Refusal(slow.until, "503"))
         told.append(slow.gives_up_at)
-    assert told[0] == pytest.approx(1 + 6879 * (1 + PausePolicy.JITTER)), (
+    assert told[0] == pytest.approx(1 + 6879 * (1 + JITTER)), (
         "each may be that much longer"
     )
     assert told == sorted(told, reverse=True), "it may be sooner, and never later"
