@@ -64,7 +64,7 @@ GATES = {
     "refusal, the way alone: calls": 84,
     "refusal, the way alone: stops": 57,
     "refusal, the way alone: modules": 24,
-    "second refusal: calls": 128,
+    "second refusal: calls": 127,
     "second refusal: stops": 75,
     "second refusal: modules": 30,
     "modules: a start, over stock": 90,
