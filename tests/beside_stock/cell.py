@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import scrapy
-from crawlers import OwnSettings
 from loop_time import TIME
 from network import Network, SiteAnswers
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
+from scrapy.settings import Settings
 from twisted.internet import task
 from twisted.internet.defer import DeferredList
 
@@ -320,7 +320,7 @@ async def _crawl(crawlers: list[Crawler], joins_after: float) -> None:
 
 def _crawler(world: World, settings: dict[str, Any]) -> Crawler:
     spider = type("Spider", (world.spider,), {"world": world})
-    return Crawler(spider, OwnSettings(settings))
+    return Crawler(spider, Settings(settings))
 
 
 def _is_forbidden(url: str, world: World) -> bool:
