@@ -305,6 +305,8 @@ _SAID = {
     "request_rates": lambda robots: robots.request_rates(AGENT),
     "visit_times": lambda robots: robots.visit_times(AGENT),
     "comments": lambda robots: robots.comments(AGENT),
+    "mentioned": lambda robots: robots.mentioned,
+    "values_for": lambda robots: robots.values_for(AGENT, "comment"),
     "decider": lambda robots: robots.decider(AGENT).values("crawl-delay"),
     "sitemaps": lambda robots: robots.sitemaps,
     "hosts": lambda robots: robots.hosts,
@@ -460,6 +462,7 @@ ROWS = (
 NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.body": "as it was given",
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
+    "robotstxt.RobotsTxt.may_name_sitemaps": "measured with its sitemaps",
     "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.known_robot_verdict": "a verdict, which is measured, by another name",

@@ -9,6 +9,7 @@ from crawling import SCRAPYS_FORM, ensureDeferred
 from queueing import fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.politeness.connection_ceiling import ConnectionCeiling
 from scrapy_mandelbot.politeness.flight import Wait
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
@@ -90,7 +91,9 @@ async def test_the_engine_asks_for_no_request_in_vain(crawler, scheduler):
 async def test_nor_at_a_site_that_resets_connections_above_a_number(crawler, scheduler):
     """Four connections at once, for one, of which each above is reset."""
     fill(scheduler, *urls("a", 40))
-    Crawl.of(crawler).throttle.sites.of("https://a.example").ceiling.most = 4
+    site = Crawl.of(crawler).throttle.sites.of("https://a.example")
+    site.ceiling = ConnectionCeiling()
+    site.ceiling.most = 4
     while not crawler.engine.downloader.needs_backout():
         request = scheduler.next_request()
         assert request is not None

@@ -104,7 +104,7 @@ def lines(data: bytes) -> None:
     robots = RobotsTxt.parse(body, dialect=dialect)
     records = robots.records
     assert [record.number for record in records] == list(range(1, len(records) + 1))
-    misspelt = robots.grammar.misspelt_line(robots.cleaned)
+    misspelt = robots.grammar.misspelt_line(robots.cleaned, robots.mentioned)
     if misspelt:
         number, text, field = misspelt
         assert text in records[number - 1].raw
