@@ -128,7 +128,8 @@ async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
     at = sorted(hit.at for hit in web.hits)
     assert at[-1] - at[0] < 10
     assert at[-1] - began < 65
-    asked = [sum(hit.at < at[0] for hit in one.hits) for one in hanging]
+    # Places come free each ten seconds: what is sent in the same turn may arrive first.
+    asked = [sum(hit.at < at[0] - 1 for hit in one.hits) for one in hanging]
     assert max(asked) == 1, "none was asked twice before the last one was asked"
 
 
