@@ -49,7 +49,6 @@ _INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops large
 # bytes to which it decompresses a sitemap in another coding than gzip
 MOST_AT_ONCE = 4_194_304
 _RESPONSE = scrapy.signals.response_downloaded
-_CONTENT_ENCODING = b"Content-Encoding"  # in Scrapy's spelling
 CITED = "mandelbot_sitemap"
 """Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is.
 """
@@ -321,7 +320,7 @@ class DownloadLimits:
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it
         # next.
         request.meta["download_maxsize"] = _INFLATED * download.most_bytes
-        if dict.__contains__(response.headers, _CONTENT_ENCODING):
+        if "Content-Encoding" in response.headers:
             # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
 

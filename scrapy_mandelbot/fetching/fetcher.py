@@ -284,16 +284,13 @@ class RobotsFetcher:
             )
         if not is_new or self._config.sitemaps == "off":
             return
-        if rules.named_sitemaps or rules.robots.may_name_sitemaps:
-            urls = rules.sitemaps
-            if urls:
-                number = len(urls)
-                self._events.emit(
-                    events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=number
-                )
-            if urls or rules.names_sitemaps:
-                return
-        if self._config.follows_sitemaps:
+        urls = rules.sitemaps
+        if urls:
+            number = len(urls)
+            self._events.emit(
+                events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=number
+            )
+        elif self._config.follows_sitemaps and not rules.names_sitemaps:
             self._report_uncited(site)
 
     def _report_uncited(self, site: str) -> None:

@@ -339,8 +339,7 @@ class SitemapFollower:
             engine.schedule(self._share.run(self._requesting_held_back()))
 
     def _watch_for_lull(self) -> None:
-        now = self._crawl.now()
-        self._lulls.set(self, now + _LULL)
+        self._lulls.set(self, self._crawl.now() + _LULL)
 
     def _end_lull(self) -> None:
         """Let sitemaps that hang, or wait behind pages that do, hold no others back."""

@@ -142,11 +142,9 @@ async def pace(case, asked):
 async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
-    robots = SimpleNamespace(
-        comments=asked.append, mentioned=("comment",), may_name_sitemaps=False
-    )
+    robots = SimpleNamespace(comments=asked.append, mentioned=("comment",))
     file = SimpleNamespace(
-        parser=True, robots=robots, cached_at=None, named_sitemaps=()
+        parser=True, robots=robots, cached_at=None, sitemaps=(), names_sitemaps=False
     )
     await Crawl.of(crawler).fetcher.announce(
         "https://example.com", case.request(), file

@@ -462,7 +462,6 @@ ROWS = (
 NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.body": "as it was given",
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
-    "robotstxt.RobotsTxt.may_name_sitemaps": "measured with its sitemaps",
     "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.known_robot_verdict": "a verdict, which is measured, by another name",

@@ -36,7 +36,7 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Let each process go through a folder in an order of its own.
+    """Collect each folder in a different order in each process.
 
     To compile the tests of a fresh clone takes 7 s: what one process has compiled, the
     others read.
@@ -48,7 +48,7 @@ def pytest_make_collect_report(collector):
 
 
 def put_in_order(items: list[pytest.Item]) -> None:
-    """Sort tests by their files: in each process they have to have the same order."""
+    """Sort tests by their files: xdist needs the same order in all processes."""
     if WORKER:
         items.sort(key=lambda item: item.path.parts)
 

@@ -218,17 +218,12 @@ class RobotsTxt:
         return self._fetched
 
     @property
-    def may_name_sitemaps(self) -> bool:
-        """Whether it is worth while to look for sitemaps. Internal."""
-        return "sitemap" in self.mentioned or b"//" in self.cleaned
-
-    @property
     def sitemaps(self) -> tuple[str, ...]:
         """The URLs of all Sitemap lines, in order; a value that is none, as written.
 
         A line may lack the field, or have several URLs: see `sitemap_lines`.
         """
-        if not self.may_name_sitemaps:
+        if "sitemap" not in self.mentioned and b"//" not in self.cleaned:
             return ()
         from mandelbot.robotstxt import sitemap_lines  # noqa: PLC0415 -- not for verdicts
 

@@ -192,11 +192,11 @@ class RuleList:
         self._others: list[_Other] = []
         """Rules with a pattern, each with a text in every target that it matches."""
         heads: list[str] = []
-        for field, head, rest, literal in rules:
+        for rule in rules:
+            field, head, rest, literal = rule
             if field in _ALLOW:
                 self._has_allow = True
             elif rest:
-                rule = (field, head, rest, literal)
                 self._others.append((literal or head, rule))
             else:
                 heads.append(head)
