@@ -53,8 +53,9 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from types import CodeType
 from typing import Any, NamedTuple
+
+from nearest_tests import first_line
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build/nearest"
@@ -355,16 +356,17 @@ def near(mutant: Mutant) -> list[str]:
 
 
 def function_of(path: Path, line: int) -> int:
-    """Return the first line of the function at a line of a module."""
-    first = 0
-    codes = [compile(path.read_text("utf-8"), path, "exec")]
-    while codes:
-        code = codes.pop()
-        lines = [one for _, _, one in code.co_lines() if one]
-        if min(lines) <= line <= max(lines):
-            first = max(first, code.co_firstlineno)
-        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    return first
+    """Return the first line of the function at a line of a module; 0 outside of
+    functions.
+    """
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    tree = ast.parse(path.read_text("utf-8"))
+    around = [
+        first_line(one)
+        for one in ast.walk(tree)
+        if isinstance(one, functions) and first_line(one) <= line <= one.end_lineno
+    ]
+    return max(around, default=0)
 
 
 def copy_of(folder: Path) -> Path:

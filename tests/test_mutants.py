@@ -180,3 +180,58 @@ def test_what_tests_run_is_recorded_anew_only_after_a_file_changed(
     assert mutants.nearest_tests_of(copy) == found
     assert len(times) == 2
     assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+COUNTING = """from functools import cache
+
+class Counter:
+    def __init__(self):
+        \"\"\"Begin with none.\"\"\"
+        self.number = 0
+
+    @property
+    def next_one(self):
+        return self.number + 1
+
+@cache
+def next_of(number):
+    return [one + 1 for one in (number,)][0]
+
+async def waits():
+    return next_of(1)
+
+def nobody_calls_it():
+    return next_of(1)
+"""
+"""Functions begin at lines 4, 8, 12, 16 and 19."""
+
+
+def test_functions_that_a_test_runs_are_recorded(tmp_path, monkeypatch):
+    """Also those of a module that the first conftest.py imports."""
+    monkeypatch.setattr(mutants, "NEAREST", {"throttle": (["throttle"], ())})
+    monkeypatch.setattr(mutants, "FOLDERS", ["throttle"])
+    (tmp_path / "pytest.ini").touch()
+    package = tmp_path / "scrapy_mandelbot/throttle"
+    tests = tmp_path / "tests/throttle"
+    for folder in (package, tests, tmp_path / "tests/crawls", tmp_path / "benchmarks"):
+        folder.mkdir(parents=True)
+    shutil.copy(BENCHMARKS / "nearest_tests.py", tmp_path / "benchmarks")
+    (package.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "counting.py").write_text(COUNTING)
+    imports = "from scrapy_mandelbot.throttle import counting\n"
+    (tmp_path / "tests/conftest.py").write_text(imports)
+    (tests / "test_next.py").write_text(
+        f"{imports}import asyncio\n\n"
+        "def test_counter():\n    assert counting.Counter().next_one == 1\n\n"
+        "def test_waits():\n    assert asyncio.run(counting.waits()) == 2\n\n"
+        "def test_fails():\n    assert counting.nobody_calls_it() == 1\n"
+    )
+    found = {one.node.partition("::")[2]: one.ran for one in mutants.recorded(tmp_path)}
+    path = "scrapy_mandelbot/throttle/counting.py"
+    assert found == {
+        "test_counter": {path: frozenset({4, 8})},
+        "test_waits": {path: frozenset({12, 16})},
+    }
+    lines = [mutants.function_of(package / "counting.py", one) for one in (6, 9, 14, 2)]
+    assert lines == [4, 8, 12, 0]
