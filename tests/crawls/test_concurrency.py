@@ -28,19 +28,23 @@ class Workers:
         self._free_at = [0.0] * number
         self._ends = []
         self.inside = []
-        """With each request, how many are inside."""
+        """With each request, how many are inside: come, and not answered."""
 
     def __call__(self, path):
         if path == "/robots.txt":
             return None
         now = TIME.elapsed()
-        self._ends = [one for one in self._ends if one > now]
-        self._free_at.sort()
-        end = max(now, self._free_at[0]) + 0.05
-        self._free_at[0] = end
-        self._ends.append(end)
+        delay = self.seconds_until_made(path, now)
+        # loops ring a timer up to a nanosecond early
+        self._ends = [one for one in self._ends if one > now + 1e-9]
+        self._ends.append(now + delay)
         self.inside.append(len(self._ends))
-        return Answer(b"<html>page</html>", delay=end - now)
+        return Answer(b"<html>page</html>", delay=delay)
+
+    def seconds_until_made(self, _path, now):
+        self._free_at.sort()
+        self._free_at[0] = max(now, self._free_at[0]) + 0.05
+        return self._free_at[0] - now
 
 
 class InLine(Workers):
@@ -53,12 +57,10 @@ class InLine(Workers):
         super().__init__(1)
         self._first = first
 
-    def __call__(self, path):
-        answer = super().__call__(path)
-        number = int(path.rpartition("/")[2]) if answer is not None else self._first
-        if number < self._first:
-            answer.delay = 0.05 * (number + 1)
-        return answer
+    def seconds_until_made(self, path, now):
+        seconds = super().seconds_until_made(path, now)
+        number = int(path.rpartition("/")[2])
+        return 0.05 * (number + 1) if number < self._first else seconds
 
 
 MEASURED = {"MANDELBOT_CONCURRENCY": "measured"}
