@@ -188,6 +188,16 @@ def test_an_entry_without_end_costs_itself():
     assert peak < 4_000_000
 
 
+def test_packing_within_packing_is_unpacked_three_times():
+    """What is packed once more is not read."""
+    packed = gzip.compress(gzip.compress(gzip.compress(LINE)))
+    assert read(packed)[:2] == (1, [])
+    assert read(gzip.compress(packed))[:2] == (
+        0,
+        ["it is packed more than 3 times: it is not read", "the file is empty"],
+    )
+
+
 def test_packing_within_packing_has_the_limit_too():
     """What is unpacked only to be unpacked again is cut as well: here, empty files
     without end.

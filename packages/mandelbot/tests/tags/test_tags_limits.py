@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from mandelbot import robot_tags
-from mandelbot.tags.head import METAS_LIMIT
+from mandelbot.tags.head import HEAD_LIMIT, METAS_LIMIT
 from mandelbot.tags.reading import DIRECTIVES_LIMIT, HEADERS_LIMIT, RobotTag
 
 META = b'<meta name="robots" content="%s">'
@@ -57,6 +57,13 @@ def test_as_much_of_headers_is_read_as_any_page_has():
     rest = "a" * (HEADERS_LIMIT // 4)
     assert tags_of([rest] * 3 + ["noindex"]).noindex
     assert not tags_of([rest] * 4 + ["noindex"]).noindex
+
+
+def test_a_page_is_looked_at_so_far():
+    """A meta tag past it is not read."""
+    for spaces, is_read in ((1_000, True), (HEAD_LIMIT, False)):
+        page = b"<head><!--" + b" " * spaces + b"-->" + META % b"noindex"
+        assert tags_of([], page).noindex == is_read
 
 
 def test_what_pages_say_is_not_kept():

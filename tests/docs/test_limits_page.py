@@ -7,18 +7,18 @@ import pkgutil
 import re
 from importlib import import_module
 from itertools import chain
-from pathlib import Path
 
 import docutils.core
 import docutils.nodes
 import docutils.utils
 import mandelbot
+from pages import DOCS
 from tables import each_row
 
 import scrapy_mandelbot
 from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
 
-PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
+PAGE = DOCS / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
