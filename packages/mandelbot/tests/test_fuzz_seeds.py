@@ -5,7 +5,7 @@ promise.
 from __future__ import annotations
 
 import sys
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -63,10 +63,11 @@ def test_another_reading_than_googles_is_noticed(run, monkeypatch):
         "parse",
         lambda body, *, dialect, **limits: parse(body, dialect="rep1994"),
     )
-    found = {
+    kinds = (
         run.broken(function, seed)[0]
-        for seed in [*seeds, *map(bytes, product(range(9), repeat=3))]
-    }
+        for seed in chain(seeds, map(bytes, product(range(9), repeat=3)))
+    )
+    # the first that is noticed is enough
     assert any(
-        kind.startswith("AssertionError at verdicts_invariants.py") for kind in found
+        kind.startswith("AssertionError at verdicts_invariants.py") for kind in kinds
     )

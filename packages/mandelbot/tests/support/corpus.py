@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,16 +34,18 @@ def one_in(number: int, *, nightly: int = 1):
     return pytest.mark.parametrize("one_in", values)
 
 
+@cache
 def read_files():
-    """Return the bodies by the files' names."""
+    """Return the bodies by the files' names, read once for all tests of a process."""
     return {
         path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())
     }
 
 
+@cache
 def read_verdicts():
-    """Return what Google's parser says, a list for each file's name."""
-    by_file = defaultdict(list)
+    """Return what Google's parser says, a list for each file's name; read once, too."""
+    by_file = {name: [] for name in read_files()}
     with gzip.open(CORPUS / "google_verdicts.jsonl.gz", "rt") as lines:
         for line in map(json.loads, lines):
             by_file[line["file"]].append(line)
