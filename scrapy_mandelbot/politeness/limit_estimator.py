@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
-from struct import Struct
+from struct import Struct, unpack_from
 from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
     fastest: float
 
 
-# the kinds of a run's numbers; a level for each refusal
+# the kinds of a bucket's numbers; a level for each refusal
 _PEAK, _NEAR, _LEVELS = range(3)
 # a number in two bytes, of which it needs no more than three digits
 _HALF = Struct("e")
@@ -61,10 +61,10 @@ _TOP = 65_504.0  # the largest
 class _BucketRun(NamedTuple):
     """What is kept of a run.
 
-    `numbers`, by kind, for each rate from `first` on that may be the limit: the highest
-    level of the bucket; how many good answers came at about that level; for each
-    refusal, the level at which it came. The buckets of slower rates are no usable
-    limit, those of faster rates never filled.
+    `numbers`, for each rate from `first` on that may be the limit: the highest level of
+    the bucket; how many good answers came at about that level; for each refusal, the
+    level at which it came. The buckets of slower rates are no usable limit, those of
+    faster rates never filled.
     """
 
     goods: int
@@ -72,17 +72,19 @@ class _BucketRun(NamedTuple):
     first: int
     numbers: bytes
 
-    def at(self, kind: int, number: int) -> float:
-        """Return a number of the bucket of a rate."""
-        place = number - self.first
-        width = len(self.numbers) // (self.refused + _LEVELS) // 2
-        if 0 <= place < width:
-            return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
-        if kind != _PEAK:
-            return 0.0
-        if place < 0:
-            return 2.0 * _LONGEST * RATES[number]
-        return 1.0
+    @property
+    def end(self) -> int:
+        """The number of the first rate that is too fast to be the limit."""
+        return self.first + len(self.numbers) // ((_LEVELS + self.refused) * _HALF.size)
+
+    def bucket(self, number: int) -> tuple[float, ...]:
+        """Return the numbers of a rate's bucket, by kind."""
+        kinds = _LEVELS + self.refused
+        start = (number - self.first) * kinds * _HALF.size
+        if 0 <= start < len(self.numbers):
+            return unpack_from(f"{kinds}e", self.numbers, start)
+        peak = 2.0 * _LONGEST * RATES[number] if start < 0 else 1.0
+        return (peak, *[0.0] * (kinds - 1))
 
 
 class LimitEstimator:
@@ -115,92 +117,114 @@ class LimitEstimator:
         )
         count = sum(was_refused for _, was_refused in run)
         levels = min(count, _REFUSED)
+        steps: list[tuple[float, bool]] = []
+        for sent, was_refused in run:
+            steps.append((sent - self._at, was_refused))
+            self._at = sent
         buckets: list[tuple[float, ...]] = []
         for number, rate in enumerate(RATES):
             level = self._levels[number]
-            at = self._at
             filled: list[float] = []
             refused_at: list[float] = []
-            for sent, was_refused in run:
-                level -= (sent - at) * rate
-                at = sent
-                level = max(level, 0.0)
+            for seconds, was_refused in steps:
+                drained = seconds * rate
+                if drained < level:
+                    level -= drained
+                else:
+                    level = 0.0
                 if was_refused:
                     refused_at.append(level + 1.0)
                 else:
                     level += 1.0
                     filled.append(level)
+            if max((*filled, *refused_at), default=0.0) == 1.0:
+                # each came to an empty bucket, as it does at all faster rates
+                for faster in range(number, len(RATES)):
+                    self._levels[faster] = level
+                break
             self._levels[number] = level
             peak = max(filled, default=1.0)
             least = _threshold(peak)
             near = sum(least <= one for one in filled)
             buckets.append((peak, near, *refused_at[:levels]))
-        if run:
-            self._at = run[-1][0]
-        sizes = zip(RATES, buckets, strict=True)
+        sizes = zip(RATES, buckets, strict=False)
         first = sum(bucket[_PEAK] > _LONGEST * rate for rate, bucket in sizes)
         while (
             len(buckets) > first
             and max((buckets[-1][_PEAK], *buckets[-1][_LEVELS:])) < _FILLED
         ):
             buckets.pop()
-        kinds = zip(*buckets[first:], strict=True)
-        numbers = b"".join(_HALF.pack(min(one, _TOP)) for kind in kinds for one in kind)
+        usable = buckets[first:]
+        numbers = b"".join(
+            _HALF.pack(min(one, _TOP)) for bucket in usable for one in bucket
+        )
         self._runs.append(_BucketRun(len(run) - count + more, levels, first, numbers))
 
     def reading(self) -> Reading:
         """Return what the runs say together."""
-        values = [self._g(number, self._peak(number)) for number in range(len(RATES))]
-        evidence = max(values, default=0.0)
+        values = self._values()
+        evidence = max(values)
         likely = [
             number for number, value in enumerate(values) if value > evidence - _LIKELY
         ]
-        slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
-        rate = (RATES[slowest] * RATES[fastest]) ** 0.5
-        return Reading(evidence, rate, self._peak(_near(rate)), RATES[fastest])
+        fastest = RATES[likely[-1]]
+        rate = (RATES[likely[0]] * fastest) ** 0.5
+        burst = _peak(self._buckets(_near(rate)))
+        return Reading(evidence, rate, burst, fastest)
 
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where this rate's bucket was full."""
-        number = _near(rate)
+        buckets = self._buckets(_near(rate))
         last = self._runs[-1]
-        return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(
-            self._peak(number)
-        )
+        return last.refused > 0 and buckets[-1][_LEVELS] >= _threshold(_peak(buckets))
 
     def share_below(self, rate: float) -> float:
         """Return the share that is refused where this rate's bucket is not full."""
-        number = _near(rate)
-        good_above, above, good, refused = self._counts(number, self._peak(number))
+        good_above, above, good, refused = self._counts(self._buckets(_near(rate)))
         below = refused - above
         good_below = good - good_above
         return (below + 0.5) / (good_below + below + 1.0)
 
-    def _peak(self, number: int) -> float:
-        return max((run.at(_PEAK, number) for run in self._runs), default=1.0)
+    def _buckets(self, number: int) -> list[tuple[float, ...]]:
+        """Return the numbers of a rate's bucket in each run."""
+        return [run.bucket(number) for run in self._runs]
 
-    def _counts(self, number: int, peak: float) -> tuple[float, float, int, int]:
+    def _counts(
+        self, buckets: Sequence[tuple[float, ...]]
+    ) -> tuple[float, float, int, int]:
         """Return good answers and refusals above the threshold, and all of them."""
-        least = _threshold(peak)
+        least = _threshold(_peak(buckets))
         good_above = 0.0
         above = 0.0
         good = 0
         refused = 0
-        for run in self._runs:
+        for run, bucket in zip(self._runs, buckets, strict=True):
             good += run.goods
             refused += run.refused
-            if run.at(_PEAK, number) >= least:
-                good_above += run.at(_NEAR, number)
-            for refusal in range(run.refused):
-                if run.at(_LEVELS + refusal, number) >= least:
+            if bucket[_PEAK] >= least:
+                good_above += bucket[_NEAR]
+            for level in bucket[_LEVELS:]:
+                if level >= least:
                     above += 1.0
         return good_above, above, good, refused
 
-    def _g(self, number: int, peak: float) -> float:
+    def _values(self) -> list[float]:
+        """Return the G of each rate."""
+        values = [0.0] * len(RATES)
+        # slower rates are too slow for one of the runs, faster ones too fast for all
+        first = max((run.first for run in self._runs), default=0)
+        end = max((run.end for run in self._runs), default=0)
+        for number in range(first, end):
+            values[number] = self._g(number)
+        return values
+
+    def _g(self, number: int) -> float:
         """Return how much better than chance this rate's bucket explains refusals."""
-        seconds = peak / RATES[number]
+        buckets = self._buckets(number)
+        seconds = _peak(buckets) / RATES[number]
         if seconds > _LONGEST:
             return 0.0
-        good_above, above, good, refused = self._counts(number, peak)
+        good_above, above, good, refused = self._counts(buckets)
         if not above:
             return 0.0
         g = (
@@ -213,6 +237,10 @@ class LimitEstimator:
         if seconds > _LONG:
             return g - _SELDOM * log(seconds / _LONG)
         return g
+
+
+def _peak(buckets: Sequence[tuple[float, ...]]) -> float:
+    return max((bucket[_PEAK] for bucket in buckets), default=1.0)
 
 
 def _threshold(peak: float) -> float:

@@ -72,6 +72,26 @@ def test_what_was_borne_at_once_is_the_burst():
     assert ladder.reading().burst == pytest.approx(6)
 
 
+@pytest.mark.parametrize("rate", [1, 30, 200])
+def test_rates_that_are_left_out_are_no_limit(rate):
+    """Each rate has the value that it would have if all were computed."""
+    ladder = LimitEstimator()
+    read_limit(ladder, rate, 5, 0)
+    values = ladder._values()
+    assert 0.0 in values
+    assert values == [ladder._g(number) for number in range(len(RATES))]
+
+
+def test_a_bucket_that_ran_empty_stays_empty():
+    """That of each rate, too, which a run need not look at."""
+    ladder = LimitEstimator()
+    ladder.read([0.0] * 6, [])
+    for number in range(1, 9):
+        ladder.read([1000.0 * number], [])
+    ladder.read([8000.0], [8000.0])
+    assert ladder.reading().burst == pytest.approx(2)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
 def test_chance_is_no_limit(share):
     """Of twenty seeds the evidence for a limit is small in the middle, and strong in
