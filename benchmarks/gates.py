@@ -15,7 +15,7 @@ calls      of functions of the package for one page more, by what is switched on
            come in the next one
 bytecodes  in these functions (of Python 3.11, which has the most)
 queue      bytecodes of a push and a pop, as ``instructions.py queue`` counts them:
-           among ten sites as a multiple of stock Scrapy's, else among 200,000 as a
+           among ten sites as a multiple of stock Scrapy's, else among 20,000 as a
            multiple of those among ten
 refusal    a 503 from the download handler until the scheduler has the request again;
            the way alone, without what events have done; and a site's second one
@@ -72,6 +72,8 @@ GATES = {
     "dataclasses: a crawl": 19,
     "modules: scrapy robots check": 60,
 }
+MANY_SITES = 20_000
+"""Sites that wait, for what a queue takes: a tenth of those of ``instructions.py``."""
 ROOM = 1.01
 ROOM_OF_MODULES = 1.1
 SHAPES = {
@@ -91,7 +93,12 @@ SHAPES = {
 def code() -> dict[str, float]:
     """Return the calls of the package's functions, and bytecodes, for one page more."""
     counted = crawl(
-        *(f"{shape},{n},code" for shape in SHAPES.values() for n in (FEW, MANY))
+        *(
+            # counting bytecodes takes longer than all else
+            f"{shape},{pages},{'code' if f'bytecodes: {name}' in GATES else 'calls'}"
+            for name, shape in SHAPES.items()
+            for pages in (FEW, MANY)
+        )
     )
     return {
         f"{what}: {name}": figure
@@ -105,7 +112,8 @@ def code() -> dict[str, float]:
 def queues() -> dict[str, float]:
     """Return what the queue takes, as multiples."""
     return {
-        f"queue: {name}": other / one for name, (one, other) in queue_costs().items()
+        f"queue: {name}": other / one
+        for name, (one, other) in queue_costs(MANY_SITES).items()
     }
 
 

@@ -181,11 +181,11 @@ def refusal(*, by_function: bool) -> float:
     return len(traced)
 
 
-def queue_costs() -> dict[str, tuple[float, float]]:
+def queue_costs(many_sites: int) -> dict[str, tuple[float, float]]:
     """Return the bytecodes of pushes and pops: of stock and of the package, or of few
-    and many.
+    and many sites that wait.
     """
-    crawls = ("stock", FEW_SITES), ("package", FEW_SITES), ("package", MANY_SITES)
+    crawls = ("stock", FEW_SITES), ("package", FEW_SITES), ("package", many_sites)
     stock, few, many = crawl(*(f"{variant},queue,{n},queue" for variant, n in crawls))
     new = slice(FEW_SITES)
     known = slice(FEW_SITES, 2 * FEW_SITES)
@@ -199,7 +199,7 @@ def queue_costs() -> dict[str, tuple[float, float]]:
 
 
 def queue() -> float:
-    costs = list(queue_costs().items())
+    costs = list(queue_costs(MANY_SITES).items())
     head("bytecodes")
     ratio = max([compare(name, *figures) for name, figures in costs[:2]])
     head("bytecodes, by sites that wait", f"{FEW_SITES}", f"{MANY_SITES:,}")
