@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy.crawler import Crawler
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings, SettingsAttribute
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy.utils.spider import DefaultSpider
 
@@ -13,11 +14,26 @@ if TYPE_CHECKING:
     import scrapy
 
 
+@cache
+def scrapys_own() -> Settings:
+    """Return Scrapy's defaults: to read them from its module takes 2 ms."""
+    return Settings()
+
+
 class OwnSettings(Settings):
     """Settings that one crawler has to itself: it need not copy them.
 
     A copy takes 2 ms, two thirds of what it takes to make a crawler.
     """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        BaseSettings.__init__(self)
+        for name, default in scrapys_own().attributes.items():
+            value = default.value
+            if isinstance(value, BaseSettings):
+                value = BaseSettings(value)
+            self.attributes[name] = SettingsAttribute(value, default.priority)
+        self.update(values)
 
     def copy(self) -> OwnSettings:
         return self

@@ -16,6 +16,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.settings import Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot import signals
@@ -37,6 +38,8 @@ SETTINGS = {
     "RETRY_TIMES": 1,
     # Scrapy makes so many tasks for each page: of 100, half of a crawl
     "CONCURRENT_ITEMS": 4,
+    # it reads /proc in each minute, also in those that a turned clock jumps over
+    "MEMUSAGE_ENABLED": False,
     "MANDELBOT_IDENTITY_WARNINGS": False,  # what is asked is on loopback
     # Whichever reactor pytest was started with.
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
@@ -128,14 +131,19 @@ class _Messages(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-# a line for each item, which no test reads
-logging.getLogger("scrapy.core.scraper").setLevel(logging.INFO)
+# a line for each item, and one for each answer, which no test reads
+for name in ("scrapy.core.scraper", "scrapy.core.engine"):
+    logging.getLogger(name).setLevel(logging.INFO)
 
 
 @cache
 def runner() -> CrawlerRunner:
     """Return what runs the crawls of this process: to make one copies all settings."""
-    return CrawlerRunner()
+    made = CrawlerRunner()
+    # it would give them to each crawler, which has all of them
+    made.settings = Settings({})
+    made.settings.attributes.clear()
+    return made
 
 
 _CRAWLERS: WeakSet[Crawler] = WeakSet()

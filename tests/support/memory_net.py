@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet._resolver import HostResolution
+from twisted.internet.abstract import isIPAddress
 from twisted.internet.address import IPv4Address
 from twisted.internet.base import BaseConnector
 from twisted.internet.defer import Deferred, succeed
@@ -24,14 +26,23 @@ from twisted.internet.error import (
     ConnectionLost,
     getConnectError,
 )
-from twisted.internet.interfaces import IPushProducer, ITCPTransport
+from twisted.internet.interfaces import (
+    IHostnameResolver,
+    IPushProducer,
+    ITCPTransport,
+)
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from twisted.internet.interfaces import IProtocol, IProtocolFactory
+    from twisted.internet.interfaces import (
+        IHostResolution,
+        IProtocol,
+        IProtocolFactory,
+        IResolutionReceiver,
+    )
 
 PIECE = 65_536  # bytes that come at once, and those that wait before a producer has to
 ANY = ""
@@ -52,9 +63,12 @@ class MemoryNetwork:
         """Carry what the reactor listens to and connects to."""
         instead = {"listenTCP": self._listen, "connectTCP": self._connect}
         vars(self.reactor).update(instead)
+        before = self.reactor.nameResolver
+        self.reactor.installNameResolver(AddressesAtOnce(before))
         try:
             yield
         finally:
+            self.reactor.installNameResolver(before)
             for name in instead:
                 del vars(self.reactor)[name]
 
@@ -94,6 +108,31 @@ class MemoryNetwork:
         connector = Connector(self, (host, port), ours, factory, timeout)
         connector.connect()
         return connector
+
+
+@implementer(IHostnameResolver)
+class AddressesAtOnce:
+    """Asks no thread for the address of an address; for that of a name it does."""
+
+    def __init__(self, of_names: IHostnameResolver) -> None:
+        self._of_names = of_names
+
+    def resolveHostName(  # noqa: N802 -- Twisted's name
+        self,
+        resolutionReceiver: IResolutionReceiver,  # noqa: N803
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: N803
+        **options: Any,
+    ) -> IHostResolution:
+        if not isIPAddress(hostName):
+            return self._of_names.resolveHostName(
+                resolutionReceiver, hostName, portNumber, **options
+            )
+        resolution = HostResolution(hostName)
+        resolutionReceiver.resolutionBegan(resolution)
+        resolutionReceiver.addressResolved(IPv4Address("TCP", hostName, portNumber))
+        resolutionReceiver.resolutionComplete()
+        return resolution
 
 
 class Port:
