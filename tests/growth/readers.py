@@ -496,7 +496,7 @@ READERS = (
     Reader(
         "a stored copy of a robots.txt",
         lambda body: len(_stored(body)),
-        {BOMB: bomb(lambda body: b"\x01" + zlib.compress(body), b"\0" * 64, 8_000)},
+        {BOMB: bomb(lambda body: b"\x01" + zlib.compress(body), b"\0" * 64, 4_200)},
         ("scrapy_mandelbot/store/__init__.py:unpack",),
         16_777_216,
         size=4_096,
