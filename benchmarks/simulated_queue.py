@@ -348,8 +348,8 @@ class QueueOfNames:
         self._order = list(self._parts)
         crawl.queue = self  # type: ignore[assignment]
 
-    def __len__(self) -> int:
-        return sum(len(part.queue) for part in self._parts.values())
+    def __bool__(self) -> bool:
+        return any(part.queue for part in self._parts.values())
 
     def due(self, now: float) -> float:
         return min(
@@ -409,6 +409,8 @@ class QueueOfNames:
                 one.pause = self._pause
 
     def _recheck(self) -> None:
+        if self._pause is None:
+            return
         for one in self._sites.values():
             if one.site.pause is self._pause:
                 one.site.recheck()

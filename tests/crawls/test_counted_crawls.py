@@ -17,6 +17,16 @@ pytestmark = pytest.mark.slow
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
+CRAWLS = (
+    *["package,page,20,code"] * 2,
+    *("stock,site,5", "package,site,5"),
+    *("measured,site,5,calls", "measured,site,25,calls"),
+    *("package,site,5,calls", "package,site,25,calls"),
+    "package,refusal,1,trace",
+    *("package,queue,10,queue", "package,queue,3000,queue"),
+)
+
+
 def crawl(*crawls):
     """Crawl without a network in a new process; return what each crawl counted."""
     command = [sys.executable, "without_network.py", *crawls]
@@ -33,32 +43,37 @@ def crawl(*crawls):
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def test_a_page_costs_the_same_calls_and_bytecodes_each_time():
+@pytest.fixture(scope="module")
+def counted():
+    """Make all crawls in forks of one process; return what each counted, by name."""
+    counts = {}
+    for name, one in zip(CRAWLS, crawl(*CRAWLS), strict=True):
+        counts.setdefault(name, []).append(one)
+    return counts
+
+
+def test_a_page_costs_the_same_calls_and_bytecodes_each_time(counted):
     """Not one more: gates hold the figures exactly."""
-    (one,), (other, again) = (
-        crawl("package,page,20,code"),
-        crawl(*["package,page,20,code"] * 2),
-    )
+    one, other = counted["package,page,20,code"]
+    (again,) = crawl("package,page,20,code")
     assert sum(one[0].values()) > 20
     assert sum(one[1].values()) > 20 * sum(one[0].values())
     assert one == other == again
 
 
-def test_a_crawl_of_sites_takes_all_their_pages():
+def test_a_crawl_of_sites_takes_all_their_pages(counted):
     """Stock and package, three pages each of five sites: the program fails if it had
     others.
     """
-    assert len(crawl("stock,site,5", "package,site,5")) == 2
+    assert len(counted["stock,site,5"] + counted["package,site,5"]) == 2
 
 
-def test_a_site_of_three_pages_costs_no_call_more_where_requests_at_once_are_measured():
+def test_a_site_of_three_pages_costs_no_call_more_where_requests_at_once_are_measured(
+    counted,
+):
     """And no byte: no object of the limit is made."""
     few, many, fixed_few, fixed_many = (
-        functions
-        for functions, _ in crawl(
-            *("measured,site,5,code", "measured,site,25,code"),
-            *("package,site,5,code", "package,site,25,code"),
-        )
+        functions for ((functions, _),) in map(counted.get, CRAWLS[4:8])
     )
     calls = sum(many.values()) - sum(few.values())
     assert calls > 20 * 200
@@ -66,9 +81,9 @@ def test_a_site_of_three_pages_costs_no_call_more_where_requests_at_once_are_mea
     assert not any("_limit:" in name for name in many)
 
 
-def test_the_way_of_a_503_ends_at_the_scheduler():
+def test_the_way_of_a_503_ends_at_the_scheduler(counted):
     """It is followed from the download handler to the queue, and no further."""
-    (traced,) = crawl("package,refusal,1,trace")
+    (traced,) = counted["package,refusal,1,trace"]
     functions = [name for name, _ in traced]
     # Python 3.10 does not tell of which class a method is.
     functions = [name.replace(":SiteQueue.", ":") for name in functions]
@@ -76,11 +91,11 @@ def test_the_way_of_a_503_ends_at_the_scheduler():
     assert "scheduling.site_queue:pop" not in functions
 
 
-def test_pushes_and_pops_take_the_same_bytecodes_among_many_sites():
+def test_pushes_and_pops_take_the_same_bytecodes_among_many_sites(counted):
     """Each of the last ten sites to come, and the first ten to go: what it calls counts
     too.
     """
-    few, many = crawl("package,queue,10,queue", "package,queue,3000,queue")
+    (few,), (many,) = (counted[f"package,queue,{sites},queue"] for sites in (10, 3000))
     assert len(few["pop"]) >= 400
     assert few["push"][1:20] == many["push"][1:20]  # the first of all loads something
     assert few["pop"][1] > 300

@@ -1,13 +1,11 @@
 """The sample project, run as a newcomer runs it: `scrapy crawl` in its folder."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,29 +15,37 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parents[1] / "sample_project"
 
 
-def scrapy_crawl(*arguments):
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "crawl.log")
-        run = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "scrapy",
-                "crawl",
-                *arguments,
-                "-s",
-                f"LOG_FILE={log}",
-            ],
-            cwd=PROJECT,
-            env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "100"},
-            capture_output=True,
-            text=True,
-            timeout=40,
-            check=False,
+class Run(NamedTuple):
+    """What came of a crawl."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    log: str
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def scrapy_crawl(forked):
+    """Run ``scrapy crawl`` there; return its exit code, output, log and seconds."""
+
+    def run(*arguments):
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder, "crawl.log")
+            command = ["scrapy", "crawl", *arguments, "-s", f"LOG_FILE={log}"]
+            done = forked.program(
+                PROJECT, *command, PYTHONPATH=str(HERE), COLUMNS="100"
+            )
+            text = log.read_text() if log.exists() else ""
+        return Run(
+            done.returncode,
+            done.stdout.decode(),
+            done.stderr.decode(),
+            text,
+            time.monotonic() - started,
         )
-        run.log = log.read_text() if log.exists() else ""
-    run.seconds = time.monotonic() - started
+
     return run
 
 
@@ -52,17 +58,17 @@ def with_web(name):
 
 
 @pytest.fixture(scope="module")
-def demo():
+def demo(scrapy_crawl):
     return scrapy_crawl("demo")
 
 
 @pytest.fixture(scope="module")
-def hooks():
+def hooks(scrapy_crawl):
     return scrapy_crawl("hooks")
 
 
 @pytest.fixture(scope="module")
-def off():
+def off(scrapy_crawl):
     return scrapy_crawl("off")
 
 
@@ -160,7 +166,7 @@ def test_what_hooks_yield_is_used(hooks):
     )
 
 
-def test_status_prints_why_the_crawl_waits():
+def test_status_prints_why_the_crawl_waits(scrapy_crawl):
     """The spider of docs/status.rst asks while a site is paused; the check holds here
     too.
     """
@@ -184,7 +190,7 @@ def test_off_is_stock_scrapy(off):
     assert re.search(r"open pages, once each .* 1\d != 31 ", off.stdout)
 
 
-def test_demo_fails_without_the_package():
+def test_demo_fails_without_the_package(scrapy_crawl):
     """The demo exits with 1 if the package is switched off."""
     run = scrapy_crawl("demo", "-s", "MANDELBOT_ENABLED=False")
     assert run.returncode == 1
@@ -192,7 +198,7 @@ def test_demo_fails_without_the_package():
     assert "comparisons fail." in run.stdout
 
 
-def test_demo_fails_when_a_page_is_missing():
+def test_demo_fails_when_a_page_is_missing(scrapy_crawl):
     """The demo exits with 1 and names the page if one did not arrive."""
     run = scrapy_crawl("demo", *with_web("ForgetfulWeb"))
     assert run.returncode == 1
@@ -203,14 +209,14 @@ def test_demo_fails_when_a_page_is_missing():
     assert "\n1 of " in run.stdout
 
 
-def test_demo_fails_when_no_pause_happens():
+def test_demo_fails_when_no_pause_happens(scrapy_crawl):
     """The demo exits with 1 if the site that should have said 503 was never paused."""
     run = scrapy_crawl("demo", *with_web("CalmWeb"))
     assert run.returncode == 1
     assert re.search(r"(?m)^pauses  .* 0 != 1 ", run.stdout)
 
 
-def test_demo_fails_when_the_pause_never_ends():
+def test_demo_fails_when_the_pause_never_ends(scrapy_crawl):
     """The demo exits with 1 if a paused site was not resumed."""
     run = scrapy_crawl("demo", "-s", "DEMO_OUTAGE=600", "-s", "CLOSESPIDER_TIMEOUT=4")
     assert run.returncode == 1
@@ -220,7 +226,7 @@ def test_demo_fails_when_the_pause_never_ends():
     assert re.search(r"(?m)^pauses ended .* 0 != 1 ", run.stdout)
 
 
-def test_demo_fails_when_it_cannot_start():
+def test_demo_fails_when_it_cannot_start(scrapy_crawl):
     """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits
     with 0.
     """
@@ -236,7 +242,7 @@ def compared(text):
     return rows.values()
 
 
-def test_compare_shows_what_an_outage_costs():
+def test_compare_shows_what_an_outage_costs(scrapy_crawl):
     """All pages and few refusals with the package, and few pages without, as the README
     says.
     """
@@ -252,7 +258,7 @@ def test_compare_shows_what_an_outage_costs():
         assert stock_refusals >= 60
 
 
-def test_compare_fails_when_pages_are_lost():
+def test_compare_fails_when_pages_are_lost(scrapy_crawl):
     """The command exits with 1 if the crawl with the package has not all pages."""
     run = scrapy_crawl("compare", "-s", "MANDELBOT_PAUSE_HTTP_CODES=")
     assert run.returncode == 1, run.stdout

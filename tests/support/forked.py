@@ -138,6 +138,8 @@ def become(
         stream.reconfigure(encoding="utf-8")
     sys.argv = arguments
     sys.path[0] = folder
+    if "PYTHONPATH" in environ:
+        sys.path[1:1] = environ["PYTHONPATH"].split(os.pathsep)
 
 
 def run() -> None:
