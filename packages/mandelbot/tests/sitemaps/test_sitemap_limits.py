@@ -297,8 +297,8 @@ def peak_of(blocks: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_file():
-    """Reading 800 KB takes no more than reading 250 KB does: a few blocks."""
-    small, large = peak_of(3), peak_of(10)
+    """Reading 500 KB takes no more than reading 250 KB does: a few blocks."""
+    small, large = peak_of(3), peak_of(6)
     assert large < 1.1 * small
     assert large < 3_000_000
 
