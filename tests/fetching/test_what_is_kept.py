@@ -35,6 +35,8 @@ from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.store import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 SITE = "https://example.com"
 
 

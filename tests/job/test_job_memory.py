@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import pytest
+
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
+
+pytestmark = pytest.mark.usefixtures("little_to_collect")
 
 SITES = 2_000
 PLACE = Place(0, 0, is_last_first=False)

@@ -13,6 +13,8 @@ from scrapy_mandelbot.scheduling.delays import sort_by_due
 from scrapy_mandelbot.scheduling.round_robin import DUE
 from scrapy_mandelbot.throttle import load
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 URL = "https://a.example/"
 
 

@@ -17,6 +17,8 @@ from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import InFlight
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 SITE = Site("https://example.com", PausePolicy())
 SLOT = "example.com"
 

@@ -11,6 +11,8 @@ from flights import flight_to
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.throttle.site_map import Sites
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 
 @pytest.fixture
 def sites() -> Sites:

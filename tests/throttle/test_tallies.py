@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 from scrapy_mandelbot.politeness import tally
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.throttle import site_map
 from scrapy_mandelbot.throttle.site_map import Sites
+
+pytestmark = pytest.mark.usefixtures("little_to_collect")
 
 
 def test_each_site_counts_its_own_pages_without_a_record():

@@ -12,6 +12,8 @@ from scrapy_mandelbot.clock import LoopUptime, Timers
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 LAW = PausePolicy()
 
 
