@@ -83,6 +83,7 @@ def read_words() -> list[Word]:
 
 WORDS = read_words()
 DOCS, CODE = {"all", "docs"}, {"all", "docstrings"}
+NAMES = {"code names", "names"}
 
 
 @cache
@@ -120,20 +121,21 @@ def hits(file: str, text: str, words: list[Word] = WORDS) -> list[Hit]:
         for one in word.regex.finditer(searched)
     ]
     if file.endswith(".py"):
+        of_names = [word for word in words if word.where in NAMES]
         found += [
             Hit(word, file, line, name)
             for name, line in defined_names(file, text)
-            for word in words
+            for word in of_names
             if is_name(word, name.strip("_"))
         ]
     return found
 
 
 def is_name(word: Word, name: str) -> bool:
-    """Return whether a name is in the list, whole or with its words as a phrase."""
+    """Return whether a name is what a word of `NAMES` says, or has it as a phrase."""
     if word.where == "code names":
         return word.regex.search(name.replace("_", " ")) is not None
-    return word.where == "names" and re.fullmatch(word.pattern, name) is not None
+    return re.fullmatch(word.pattern, name) is not None
 
 
 def without_exempt(file: str, text: str, *, is_page: bool) -> str:
@@ -159,9 +161,19 @@ def line_around(text: str, match: re.Match[str]) -> str:
 
 
 def defined_names(file: str, text: str) -> list[tuple[str, int]]:
-    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
-    return [(Path(file).stem, 1), *((node.name, node.lineno) for node in nodes)]
+    found = [(Path(file).stem, 1)]
+    blocks: list[ast.AST] = [ast.parse(text)]
+    # nothing is defined within an expression, of which most of a tree is made
+    for block in blocks:
+        inner = ast.iter_child_nodes(block)
+        blocks += [node for node in inner if isinstance(node, BLOCKS)]
+        if isinstance(block, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append((block.name, block.lineno))
+    return found
+
+
+BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What statements may stand in."""
 
 
 def room(file: str) -> str:

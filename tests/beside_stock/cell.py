@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import scrapy
+from crawlers import OwnSettings
 from loop_time import TIME
 from network import Network, SiteAnswers
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
-from scrapy.settings import Settings
 from twisted.internet import task
 from twisted.internet.defer import DeferredList
 
@@ -35,6 +35,8 @@ SETTINGS = {
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_DELAY_JITTER": 0,
     "LOGSTATS_INTERVAL": 0,
+    # it reads /proc in each minute, also in those that the turned clock jumps over
+    "MEMUSAGE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
     "TELNETCONSOLE_ENABLED": False,
@@ -320,7 +322,7 @@ async def _crawl(crawlers: list[Crawler], joins_after: float) -> None:
 
 def _crawler(world: World, settings: dict[str, Any]) -> Crawler:
     spider = type("Spider", (world.spider,), {"world": world})
-    return Crawler(spider, Settings(settings))
+    return Crawler(spider, OwnSettings(settings))
 
 
 def _is_forbidden(url: str, world: World) -> bool:

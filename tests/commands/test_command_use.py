@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mandelbot import __main__
 from mandelbot.cli.invocation import DEFAULTS
 from mandelbot.cli.verbs import VERBS as LIBRARYS_VERBS
 from scrapy.settings import Settings
@@ -60,16 +61,11 @@ def test_without_scrapy_the_defaults_are_those_of_the_settings():
     }
 
 
-def test_scrapy_lists_the_command(tmp_path):
+def test_scrapy_lists_the_command(tmp_path, forked):
     """Inside no project too."""
-    run = subprocess.run(
-        [sys.executable, "-m", "scrapy"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "  robots        Check, fix and explain robots.txt files" in run.stdout
+    run = forked.program(tmp_path, "scrapy")
+    assert run.returncode == 0
+    assert b"  robots        Check, fix and explain robots.txt files" in run.stdout
 
 
 def test_it_works_as_a_commands_module(robots, tmp_path):
@@ -204,13 +200,12 @@ HANDED = {
 
 
 @pytest.mark.parametrize("verb", LIBRARYS_VERBS)
-def test_a_verb_of_the_library_is_handed_over(robots, tmp_path, verb):
+def test_a_verb_of_the_library_is_handed_over(robots, forked, tmp_path, verb):
     """Output and exit code are those of ``mandelbot``, but for the program's name."""
     body = b"User-agent: *\nDisalow: /a\nDisallow: /a # b\nSitemap: https://a.b/s.xml\n"
     (tmp_path / "robots.txt").write_bytes(body)
     run = robots(verb, *HANDED[verb])
-    program = [sys.executable, "-m", "mandelbot", verb, *HANDED[verb]]
-    of_library = subprocess.run(program, cwd=tmp_path, capture_output=True, check=False)
+    of_library = forked.program(tmp_path, __main__.__file__, verb, *HANDED[verb])
     assert run.stdout == of_library.stdout
     assert run.returncode == of_library.returncode
     assert run.stderr == of_library.stderr.replace(b"mandelbot: ", b"scrapy robots: ")

@@ -93,6 +93,7 @@ def names() -> set[str]:
     return found
 
 
+@cache
 def _trees() -> list[ast.Module]:
     paths = [path for one in OF_TESTS for path in _files(ROOT / one)]
     parsed = [ast.parse(path.read_text("utf-8")) for path in paths]

@@ -221,11 +221,11 @@ async def test_more_sites_than_files(make_crawler, tmp_path, few_files, reader):
     """
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
-    fill(scheduler, *[f"https://site{n}.example/" for n in range(1000)])
-    left = 1000
+    fill(scheduler, *[f"https://site{n}.example/" for n in range(500)])
+    left = 500
     if reader is not SiteQueue:
         left = 100
-        for _ in range(900):
+        for _ in range(400):
             scheduler.next_request()
     scheduler.close("finished")
 
