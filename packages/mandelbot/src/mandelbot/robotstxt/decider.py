@@ -133,10 +133,11 @@ class Decider:
         if self.index is None:
             if self._wildcards is None:
                 self._wildcards = self._count_wildcards()
-            from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
+            if self._wildcards:
+                from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
 
-            if self._wildcards and may_cost_too_much(self._wildcards, target):
-                any(self._index_steps(origin))  # all of them
+                if may_cost_too_much(self._wildcards, target):
+                    any(self._index_steps(origin))  # all of them
         return self.index is not None and self.index.is_too_costly(target)
 
     def _count_wildcards(self) -> int:
