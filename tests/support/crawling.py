@@ -37,7 +37,7 @@ SETTINGS = {
     "DOWNLOAD_DELAY": 0,
     "RETRY_TIMES": 1,
     # Scrapy makes so many tasks for each page: of 100, half of a crawl
-    "CONCURRENT_ITEMS": 2,
+    "CONCURRENT_ITEMS": 4,
     # it reads /proc in each minute, also in those that a turned clock jumps over
     "MEMUSAGE_ENABLED": False,
     "MANDELBOT_IDENTITY_WARNINGS": False,  # what is asked is on loopback
