@@ -6,6 +6,7 @@ Whole crawls of the simulation in ``benchmarks/bearable.py``, which reads no clo
 from __future__ import annotations
 
 import sys
+from functools import cache
 from math import inf
 from pathlib import Path
 
@@ -35,6 +36,12 @@ def crawled(row, law=Law, pages=1_600):
     return crawl
 
 
+@cache
+def healthy(name, pages, seed, law):
+    """Return what came of a crawl of a healthy site."""
+    return LoadedCrawl(HEALTHY[name], pages, seed, law).run()
+
+
 def bound(crawl):
     return crawl.law.site.concurrency.bound
 
@@ -52,8 +59,8 @@ def wait(crawl):
 def test_no_crawl_of_a_healthy_site_takes_a_tenth_and_two_seconds_longer(name, pages):
     """Whatever pages come first, and in each of the crawls, not in most of them."""
     for seed in seeds(pages):
-        measured = LoadedCrawl(HEALTHY[name], pages, seed, Law).run()
-        fixed = LoadedCrawl(HEALTHY[name], pages, seed, Ramp).run()
+        measured = healthy(name, pages, seed, Law)
+        fixed = healthy(name, pages, seed, Ramp)
         assert measured.got == fixed.got == pages
         assert measured.last_good <= 1.1 * fixed.last_good + 2.0
 
@@ -69,8 +76,8 @@ def test_no_crawl_of_a_site_that_bears_all_is_much_slower_than_with_stock_scrapy
     """
     start = 2.0 if name.startswith("healthy 2") else 0.0
     for seed in seeds(pages):
-        measured = LoadedCrawl(HEALTHY[name], pages, seed, Law).run()
-        stock = LoadedCrawl(HEALTHY[name], pages, seed, Stock).run()
+        measured = healthy(name, pages, seed, Law)
+        stock = healthy(name, pages, seed, Stock)
         assert measured.got == stock.got == pages
         assert measured.last_good <= 1.05 * stock.last_good + 1.0 + start
 

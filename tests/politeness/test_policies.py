@@ -228,9 +228,18 @@ GOT = {
     "down 7,000 s": 400,
 }
 """Pages of a site that is in part dead, or down for hours, with any seed."""
+BETWEEN = {"section, 1 in 5 is well", "section, 1 in 20 is well"}
+"""Sections beside which another one notices the same."""
 
 
-@pytest.mark.parametrize("name", GOT)
+def _sections(names):
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in BETWEEN))
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", _sections(GOT))
 def test_a_section_that_fails_at_random_loses_few_pages(name):
     """Its final attempts find what is well in it."""
     for one in crawled(name, FEW):
@@ -238,7 +247,7 @@ def test_a_section_that_fails_at_random_loses_few_pages(name):
         assert one.failed_unsent <= 3
 
 
-@pytest.mark.parametrize("name", [name for name in GOT if "section" in name])
+@pytest.mark.parametrize("name", _sections(name for name in GOT if "section" in name))
 def test_a_section_that_fails_at_random_takes_no_hours(name):
     """What it refuses is no probe of its site, and no rate, once it is mixed."""
     for one in crawled(name, FEW):
@@ -371,8 +380,11 @@ NEEDED_BY = [
     (probe, "MOST_BY_CHANCE", -1, "300 dead, flat"),
     (probe, "_GOLDEN", 0.0, "111 dead, flat"),
 ]
-LONG_ROWS = {"10/min"}
-"""Hours of a crawl, without a constant, which take a fifth of this module's time."""
+LONG_ROWS = {"10/min", "300 dead, flat"}
+"""Hours of a crawl, without a constant, which take a fifth of this module's time.
+
+Other tests notice these constants, too.
+"""
 
 
 def _parameter(number, needed):
