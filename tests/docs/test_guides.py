@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from mandelbot.cli.output import robots_page
-from support.package_source import PACKAGES, ROOT
+from support.package_source import PACKAGES, ROOT, statements
 
 LIBRARY = ROOT / "packages" / "mandelbot"
 SOURCE = LIBRARY / "src"
@@ -71,11 +71,11 @@ def members() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     bases: dict[str, set[str]] = defaultdict(set)
     for tree in _trees():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if not isinstance(node, ast.ClassDef):
                 continue
             bases[node.name] |= {ast.unparse(base) for base in node.bases}
-            for inner in ast.walk(node):
+            for inner in statements(node):
                 found[node.name] |= _defined(inner)
     for name, those in bases.items():
         for base in those & found.keys():
@@ -88,7 +88,7 @@ def names() -> set[str]:
     """Return every name that the packages define, and those of their modules."""
     found = {part for package in PACKAGES for part in _modules(package)}
     for tree in _trees():
-        for node in ast.walk(tree):
+        for node in statements(tree):
             found |= _defined(node)
     return found
 

@@ -441,5 +441,6 @@ def _set(path: Path, table: str, column: str, cell: object) -> None:
         closing(sqlite3.connect(path, isolation_level=None)) as database,
         suppress(sqlite3.Error),  # the file itself refuses it
     ):
+        database.execute("PRAGMA synchronous = OFF")  # the disk is not waited for
         database.execute("PRAGMA ignore_check_constraints = 1")
         database.execute(f"UPDATE {table} SET {column} = ?", (cell,))

@@ -568,14 +568,14 @@ async def test_stored_batches_leave_no_states_in_the_job(
         "items-%(batch_id)04d.jsonl", {"format": "jsonlines", "batch_item_count": 1}, 0
     )
     run, octets = begin(one_each, FEED_STORAGES={"": Far}), {}
-    for number in range(1, 201):
+    for number in range(1, 101):
         await run.scrape(number)
         await run.turn()
         kept = run.commit()
         octets[number] = run.octets
-    assert octets[100] == pytest.approx(2 * octets[50], rel=0.05)
-    assert octets[200] == pytest.approx(4 * octets[50], rel=0.05)
-    assert len(kept) == (0 if are_stored else 200)
+    assert octets[50] == pytest.approx(2 * octets[25], rel=0.05)
+    assert octets[100] == pytest.approx(4 * octets[25], rel=0.05)
+    assert len(kept) == (0 if are_stored else 100)
     await run.close()
 
 

@@ -52,6 +52,22 @@ class Source:
         )
 
 
+_BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What a statement may be in."""
+
+
+def statements(node: ast.AST) -> list[ast.AST]:
+    """Return a node and all statements within it.
+
+    Where names are defined: most of a tree is expressions.
+    """
+    found = [node]
+    for block in found:
+        inner = ast.iter_child_nodes(block)
+        found += [one for one in inner if isinstance(one, _BLOCKS)]
+    return found
+
+
 def packages(root: Path = ROOT) -> list[Source]:
     """Return the add-on, then the packages in ``packages/``."""
     others = sorted(root.glob("packages/*/src/*/__init__.py"))
