@@ -68,9 +68,10 @@ def unexplained(body: bytes, *, max_decisions: int = 20_000) -> Iterator[Unexpla
     """Yield what the dialects decide differently without a finding, once a dialect and
     robot.
 
-    Two differences need none: Google's robots take /robots.txt for a page like any
-    other, and compare escapes as they are written. That there are wildcards says so of
-    URLs only that a rule with wildcards decides.
+    Three differences need none: Google's robots take /robots.txt for a page like any
+    other, and compare escapes as they are written; the old ones take a robot that the
+    file does not name for one whose name is inside its own. That there are wildcards
+    says so of URLs only that a rule with wildcards decides.
     """
     codes = {one.code for one in lint(body)}
     said = {dialect for code in codes for dialect in SAYS_SO.get(code, ())}
@@ -94,10 +95,11 @@ def unexplained(body: bytes, *, max_decisions: int = 20_000) -> Iterator[Unexpla
                     continue
                 if robots.allowed(url, agent) == allowed:
                     continue
-                rules = (
-                    standard.verdict(url, agent).rule,
-                    robots.verdict(url, agent).rule,
-                )
+                ours, theirs = standard.verdict(url, agent), robots.verdict(url, agent)
+                is_named = ours.agent not in {None, "*"}
+                if not is_named and theirs.agent not in {None, "*"} and name in _OLD:
+                    continue
+                rules = (ours.rule, theirs.rule)
                 by_wildcards = any(
                     rule and {"*", "$"} & set(rule.path) for rule in rules
                 )
