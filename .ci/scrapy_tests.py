@@ -237,9 +237,10 @@ def run(
         CalledProcessError: pytest could not run them.
     """
     (root / "outcomes.py").write_text(OUTCOMES)
-    site = root / "site"
+    # One for each run: the files of two may be of one second and one length, and
+    # Python would take the bytecode of one for that of the other.
+    site = Path(tempfile.mkdtemp(prefix="site", dir=root))
     told = root / "outcomes.txt"
-    site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(SITE.format(defaults=defaults))
     # No summary: what fails in one of the runs is no failure yet, and is not listed as
     # one.
@@ -250,8 +251,6 @@ def run(
     if hasattr(pytest, "PytestRemovedIn10Warning"):
         command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]
     environment = {**os.environ, "OUTCOMES": str(told), "PYTHONPATH": str(site)}
-    # No bytecode: the files of two runs may be of one second and one length.
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     ended = subprocess.run(
         [*command, *options, *tests], cwd=root, env=environment, check=False
     )
@@ -330,8 +329,8 @@ def main(arguments: list[str]) -> int:
         # What is tested is the Scrapy that is installed.
         (root / "scrapy").rename(folder / "not-this-scrapy")
         # What these tests need beside pytest: not for this package's own, so not
-        # installed.
-        pip("install", "--no-deps", "--target", root, *TOOLS)
+        # installed. Python compiles the few modules of it that are imported.
+        pip("install", "--no-compile", "--no-deps", "--target", root, *TOOLS)
         holds = [run_robots_tests(root)]
         if with_crawls:
             holds.append(run_crawl_tests(root, globs))
