@@ -19,40 +19,53 @@ from itertools import count, islice
 _STEP = 1e-4  # seconds that pass with each look at the clock
 _CALL = 6e-8  # seconds that a call of a function takes, and as many its return
 _LONG = 0.02  # seconds of a call in C that no loaded machine makes of a short one
+_FRESH = 2e-4  # seconds for which a look at the processor's time will do
 _BEGAN = 1_800_000_000
 
 
-def install_calls() -> None:
+def install_calls() -> Callable[[], None]:
     """Be the time of this process, in which a call of a function takes so long,
-    whatever it does.
+    whatever it does. Call it before anything takes a clock from `time`.
 
     So a crawl takes as long on each machine, beside any other work. A call of a
     function in C that takes the processor for long (to decompress a file) takes that
     time. No garbage is collected. A wait ends at once, and has taken its time.
+
+    Returns:
+        What starts this time. Until it is called time stands still.
     """
-    spent = waited = began_call = 0.0
+    spent = waited = began_call = looked = used = 0.0
 
     def called(_frame: object, event: str, _what: object) -> None:
-        nonlocal spent, began_call
+        nonlocal spent, began_call, looked, used
         spent += _CALL
         if event == "c_call":
-            began_call = processor()
-        elif event == "c_return" and processor() - began_call > _LONG:
-            spent += processor() - began_call
-            began_call = processor()  # it may be within another
+            began_call = clock()
+            # The clock is read without asking the kernel, and the processor's is not.
+            if began_call - looked > _FRESH:
+                looked = began_call
+                used = processor()
+        elif event == "c_return" and clock() - began_call > _LONG:
+            took = processor() - used
+            if took > _LONG:
+                spent += took
+            # it may be within another
+            began_call = looked = clock()
+            used = processor()
 
     def pass_by(seconds: float) -> None:
         nonlocal waited
         waited += seconds
 
     began = time.time()
+    clock = time.perf_counter
     processor = time.thread_time
     time.time = time.monotonic = time.perf_counter = lambda: began + waited + spent
     time.thread_time = time.process_time = lambda: spent
     del time.clock_gettime
     _end_waits(pass_by)
     gc.disable()
-    sys.setprofile(called)
+    return lambda: sys.setprofile(called)
 
 
 def install() -> None:

@@ -250,21 +250,15 @@ print(crawler.stats.get_value("finish_reason"), queue)
 @pytest.mark.parametrize(
     "name", ["SCHEDULER_PRIORITY_QUEUE", "MANDELBOT_INNER_PRIORITY_QUEUE"]
 )
-def test_no_component_is_loaded_before_the_reactor_is_installed(tmp_path, name):
+def test_no_component_is_loaded_before_the_reactor_is_installed(tmp_path, forked, name):
     """One that imports the reactor at its top runs in a script, as it does in stock
     Scrapy.
     """
     (tmp_path / "components.py").write_text(COMPONENTS)
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    run = subprocess.run(
-        [sys.executable, script, name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.stdout == "finished scrapy_mandelbot.SiteQueue\n", run.stderr
+    run = forked.program(tmp_path, script, name)
+    assert run.stdout == b"finished scrapy_mandelbot.SiteQueue\n", run.stderr
 
 
 def test_the_package_does_not_import_the_reactor():

@@ -354,6 +354,7 @@ def private_functions(
 # The table
 
 
+@cache
 def figures(package: Source) -> dict[str, int]:
     """Return what is counted in a package, by what it is called in the table."""
     modules = package.trees

@@ -22,6 +22,7 @@ QUICK = {
     "MANDELBOT_LIMITS": {"robots_timeout": 0.5},
     "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05},
 }
+TURNED = pytest.mark.usefixtures("loop_is_turned")
 # Of pyOpenSSL, by Twisted's server; of Twisted, by the client of older versions of
 # Scrapy.
 DEPRECATED_TLS = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -113,6 +114,7 @@ async def test_an_answer_that_means_something(start, answer, pages, case, words)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@TURNED
 @ensureDeferred
 async def test_an_answer_that_says_later(start, status):
     """The site pauses; nothing is asked meanwhile, nothing is lost, the log says until
@@ -141,6 +143,7 @@ async def test_an_answer_that_says_later(start, status):
         (reset, "robots.txt: connection lost ("),
     ],
 )
+@TURNED
 @ensureDeferred
 async def test_no_answer_at_all(start, wild, words):
     """Silence and a reset are no permission: the site pauses, and is asked again."""
@@ -156,6 +159,7 @@ async def test_no_answer_at_all(start, wild, words):
     assert words in line
 
 
+@TURNED
 @ensureDeferred
 async def test_nobody_listens(start):
     """A refused connection is no permission: after the last try the requests fail, in
@@ -191,6 +195,7 @@ async def test_a_body_that_never_ends(start):
     assert any(words in line for line in result.messages)
 
 
+@TURNED
 @ensureDeferred
 async def test_a_body_that_drips_and_never_ends(start):
     """It ends by time, and half a file says nothing: its site is not crawled."""
@@ -227,6 +232,7 @@ async def test_the_rest_of_a_long_body_is_not_downloaded(start):
     assert len(written) == 4  # the site saw both connections closed
 
 
+@TURNED
 @ensureDeferred
 async def test_a_slow_answer_is_warned_of(start):
     """Over half of the time that it may take."""

@@ -104,8 +104,16 @@ def handler(request):
 
 
 @pytest.fixture
-def web():
-    """A site whose robots.txt breaks off as often as a test says."""
+def web(request):
+    """A site whose robots.txt breaks off as often as a test says.
+
+    Time is turned; Twisted's handler needs no socket for that.
+    """
+    is_twisteds = True
+    if "handler" in request.fixturenames:
+        settings = request.getfixturevalue("handler")
+        is_twisteds = HANDLERS["http11"] in settings["DOWNLOAD_HANDLERS"].values()
+    request.getfixturevalue("loop_is_turned" if is_twisteds else "sockets_are_turned")
     web = WildWeb()
     web.listen()
     web.chain(3)
@@ -122,7 +130,6 @@ def asked_pages(web) -> set[str]:
     return {hit.path for hit in web.hits} - {"/robots.txt"}
 
 
-@pytest.mark.usefixtures("sockets_are_turned")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
 async def test_a_truncated_robots_txt_pauses_the_site_until_it_is_whole(
@@ -143,7 +150,7 @@ APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
 
 
 @pytest.fixture
-def soon(sockets_are_turned, monkeypatch):
+def soon(monkeypatch):
     """Stretch half a minute to half an hour, as bytes have to come so far apart."""
     monkeypatch.setattr(outcome, "BROKEN_OFF_APART", 18.0)
     monkeypatch.setattr(outcome, "BROKEN_OFF_SERVES", 60.0)
@@ -236,7 +243,6 @@ async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
     assert asked_pages(web) == {"/", "/page/0"}
 
 
-@pytest.mark.usefixtures("sockets_are_turned")
 @pytest.mark.parametrize("shape", ["short of its length", "too slow", "half a gzip"])
 @ensureDeferred
 async def test_a_good_copy_serves_on(web, tmp_path, shape):

@@ -17,8 +17,10 @@ SIXTEEN = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "CONCURRENT_REQUESTS": 16,
 }
-PAGES = 200
-FEW_PAGES = 120
+PAGES = 120
+"""Enough to find out what a site bears: a test below shows it."""
+MORE_PAGES = 200
+"""So that a hundred are left once that is found out."""
 
 
 class Workers:
@@ -76,8 +78,8 @@ async def crawled(webs, workers, spider=LinksSpider, pages=PAGES, **settings):
 @ensureDeferred
 async def test_a_site_of_one_worker_is_not_asked_for_sixteen_pages_at_once(webs):
     workers = InLine()
-    result = await crawled(webs, workers, **MEASURED)
-    assert len(result.items) == PAGES
+    result = await crawled(webs, workers, pages=MORE_PAGES, **MEASURED)
+    assert len(result.items) == MORE_PAGES
     assert max(workers.inside[-100:]) <= 8, "while twice as many are looked at"
     assert median(workers.inside[-100:]) <= 4
     assert result.stats["mandelbot/concurrency/lowered"] >= 1
@@ -189,8 +191,8 @@ async def test_the_report_shows_at_which_number_a_crawl_is_refused(webs, tmp_pat
 async def test_a_small_setting_is_measured_too(webs):
     workers = InLine(7)
     settings = {**MEASURED, "CONCURRENT_REQUESTS_PER_DOMAIN": 7}
-    result = await crawled(webs, workers, **settings)
-    assert len(result.items) == PAGES
+    result = await crawled(webs, workers, pages=MORE_PAGES, **settings)
+    assert len(result.items) == MORE_PAGES
     assert max(workers.inside) == 7
     assert median(workers.inside[-100:]) < 7
 
@@ -198,8 +200,10 @@ async def test_a_small_setting_is_measured_too(webs):
 @ensureDeferred
 async def test_a_job_measures_too(webs, tmp_path):
     workers = InLine()
-    result = await crawled(webs, workers, JOBDIR=str(tmp_path), **MEASURED)
-    assert len(result.items) == PAGES
+    result = await crawled(
+        webs, workers, pages=MORE_PAGES, JOBDIR=str(tmp_path), **MEASURED
+    )
+    assert len(result.items) == MORE_PAGES
     assert max(workers.inside[-100:]) <= 8, "while twice as many are looked at"
     assert median(workers.inside[-100:]) <= 4
 
@@ -288,8 +292,8 @@ async def test_two_crawls_with_one_store_are_never_worse_than_unmeasured(
 async def test_nothing_is_measured_where_the_project_decides(webs, settings):
     workers = InLine()
     settings = {**MEASURED, **settings}
-    result = await crawled(webs, workers, pages=FEW_PAGES, **settings)
-    assert len(result.items) == FEW_PAGES
+    result = await crawled(webs, workers, **settings)
+    assert len(result.items) == PAGES
     assert "mandelbot/concurrency/lowered" not in result.stats
     assert max(workers.inside) <= 16
 
@@ -297,7 +301,7 @@ async def test_nothing_is_measured_where_the_project_decides(webs, settings):
 @ensureDeferred
 async def test_so_few_pages_are_enough_to_find_out_what_a_site_bears(webs):
     """Or the tests above and below would show nothing."""
-    result = await crawled(webs, InLine(), pages=FEW_PAGES, **MEASURED)
+    result = await crawled(webs, InLine(), **MEASURED)
     assert result.stats["mandelbot/concurrency/lowered"] == 1
 
 
@@ -307,8 +311,8 @@ class Delayed(LinksSpider):
 
 @ensureDeferred
 async def test_nothing_is_measured_with_a_delay_of_the_spider(webs):
-    result = await crawled(webs, InLine(), Delayed, pages=FEW_PAGES, **MEASURED)
-    assert len(result.items) == FEW_PAGES
+    result = await crawled(webs, InLine(), Delayed, **MEASURED)
+    assert len(result.items) == PAGES
     assert "mandelbot/concurrency/lowered" not in result.stats
 
 
@@ -408,12 +412,12 @@ async def test_a_hostile_site_slows_no_other(webs):
     for host, workers in (("127.0.0.1", hostile), ("127.0.0.2", healthy)):
         web = webs(host)
         web.refuse = workers
-        urls += [f"{web.url}/page/{number}" for number in range(PAGES)]
+        urls += [f"{web.url}/page/{number}" for number in range(MORE_PAGES)]
         last[host] = web
     settings = {**SIXTEEN, **MEASURED, "CONCURRENT_REQUESTS": 32}
     began = TIME.elapsed()
     result = await crawl(LinksSpider, settings, start_urls=urls)
-    assert len(result.items) == 2 * PAGES
+    assert len(result.items) == 2 * MORE_PAGES
     assert min(hostile.inside[-50:]) == 1
     # 400 pages of 50 ms, sixteen at once, take 1.25 s
     assert last["127.0.0.2"].hits[-1].at - began <= 4

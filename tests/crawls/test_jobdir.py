@@ -4,8 +4,6 @@ it.
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 from crawling import ensureDeferred
 from jobs import SPIDER
@@ -18,9 +16,9 @@ async def test_interrupted_in_a_pause_and_resumed(webs, job):
     again.
     """
     web = site(webs, 60)
-    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
+    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="1")
 
-    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED")
+    log, _ = await job.run([web.url + "/"], paused="SIGINT")
     assert "Closing spider (shutdown)" in log, log
     assert "Resumed " not in log, "a pause does not hold up the end"
     first = job.items()
@@ -44,10 +42,8 @@ async def test_ended_by_its_supervisor_in_a_pause_and_resumed(webs, job, by):
     (Scrapy has no handler): pages that were in flight may come twice, none is lost.
     """
     web = site(webs, 60)
-    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
-    log, _ = await job.run(
-        [web.url + "/"], interrupt_at="PAUSED", interrupt_by=signal.Signals[by]
-    )
+    web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="1")
+    log, _ = await job.run([web.url + "/"], paused=by)
     assert ("Closing spider (shutdown)" in log) is (by == "SIGTERM"), log
     closed.seconds = 0
     log, _ = await job.run([web.url + "/"])
@@ -118,7 +114,7 @@ async def test_what_cannot_be_written_to_disk_is_named(webs, job):
     log, _ = await job.run(
         [web.url + "/"],
         "DUPEFILTER_CLASS=scrapy.dupefilters.BaseDupeFilter",
-        interrupt_at="PAUSED",
+        paused="SIGINT",
         spider=LAMBDAS,
     )
 
@@ -136,9 +132,9 @@ async def test_what_cannot_be_written_down_comes_again_from_its_page(webs, job):
     is lost.
     """
     web = site(webs, 20)
-    web.refuse = closed = Closed(seconds=10**6, after=5, retry_after="2")
+    web.refuse = closed = Closed(seconds=10**6, after=5, retry_after="1")
 
-    log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=LAMBDAS)
+    log, _ = await job.run([web.url + "/"], paused="SIGINT", spider=LAMBDAS)
 
     named = [line for line in log.splitlines() if "Stored in memory only" in line]
     assert len(named) == 10

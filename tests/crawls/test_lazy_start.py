@@ -20,8 +20,8 @@ from scrapy_mandelbot.throttle import load
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 PLACES = 16
-PAUSED = 50  # in place of 1,000
-MOST_PAUSED = 200  # in place of 32,000
+PAUSED = 25  # in place of 1,000
+MOST_PAUSED = 100  # in place of 32,000
 SETTINGS = {"CONCURRENT_REQUESTS": PLACES}
 
 
@@ -100,13 +100,13 @@ async def test_a_lazy_start_is_as_far_ahead_as_there_are_places(
     """And the turn of the loop that each page has: as in stock Scrapy, 16 with 2.19 and
     23 with 2.14.
     """
-    web = site(webs, 60, delay=0.1)
+    web = site(webs, 40, delay=0.1)
     if "JOBDIR" in settings:
         settings = {**settings, "JOBDIR": str(tmp_path)}
     result = await crawl(
-        LazySpider, {**SETTINGS, **settings}, urls=pages(web, 60), asks=asks
+        LazySpider, {**SETTINGS, **settings}, urls=pages(web, 40), asks=asks
     )
-    assert len(result.items) == 60
+    assert len(result.items) == 40
     assert result.spider.ahead <= PLACES + 7
 
 
@@ -136,9 +136,9 @@ async def test_links_that_wait_go_before_more_of_start(webs):
 @ensureDeferred
 async def test_a_pause_reads_so_much_of_a_list_and_no_more(webs):
     """It is long enough for all of it: another site may come next."""
-    web = site(webs, 500)
+    web = site(webs, 250)
     web.refuse = closed = Closed(seconds=60, after=10, retry_after="60")
-    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 500), ends_at=350)
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 250), ends_at=20)
 
     def taken(after: float) -> int:
         return sum(at < closed.began + after for at in result.spider.taken)
@@ -152,13 +152,13 @@ async def test_a_pause_reads_so_much_of_a_list_and_no_more(webs):
 @pytest.mark.usefixtures("few_paused")
 @ensureDeferred
 async def test_a_second_pause_reads_as_few_as_the_first(webs):
-    web = site(webs, 750, delay=0.1)
+    web = site(webs, 550, delay=0.1)
     first = Closed(seconds=20, after=10, retry_after="20")
-    second = Closed(seconds=60, after=500, retry_after="60")
+    second = Closed(seconds=60, after=400, retry_after="60")
     web.refuse = lambda path: first(path) or second(path)
-    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 750), ends_at=550)
+    result = await crawl(LazySpider, SETTINGS, urls=pages(web, 550), ends_at=410)
     taken = sum(at < second.began + 4 for at in result.spider.taken)
-    assert taken - 500 <= 2 * PAUSED + 2 * PLACES
+    assert taken - 400 <= 2 * PAUSED + 2 * PLACES
 
 
 @pytest.mark.usefixtures("few_paused")

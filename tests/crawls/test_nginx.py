@@ -211,7 +211,7 @@ async def test_interrupted_in_a_pause_and_resumed(nginx, job):
     server.pages(150)
     server.start()
 
-    log, seconds = await job.run([server.url + "/"], interrupt_at="PAUSED")
+    log, seconds = await job.run([server.url + "/"], paused="SIGINT")
     assert "Closing spider (shutdown)" in log, log
     assert seconds < 5, "a pause does not hold up the end"
     first = job.items()

@@ -24,11 +24,11 @@ class ListSpider(FailuresSpider):
         yield {"url": response.url, "status": response.status}
 
 
-def failing(webs, fails):
-    """Start a site of 60 pages; `fails` returns what one says in place of a page."""
-    web = site(webs, 60, delay=0.05)
+def failing(webs, fails, pages=60):
+    """Start a site of pages; `fails` returns what one says in place of a page."""
+    web = site(webs, pages, delay=0.05)
     web.refuse = lambda path: fails(path) if path.startswith("/page/") else None
-    return web, [f"{web.url}/page/{number}" for number in range(60)]
+    return web, [f"{web.url}/page/{number}" for number in range(pages)]
 
 
 def number_of(path: str) -> int:
@@ -43,12 +43,12 @@ async def test_pages_that_fail_at_a_site_that_is_well_fail_as_in_stock(webs, sta
     def fails(path):
         return Answer(status=status) if number_of(path) % 3 == 1 else None
 
-    _, urls = failing(webs, fails)
+    _, urls = failing(webs, fails, pages=30)
     stock = await crawl(ListSpider, STOCK, start_urls=urls)
     ours = await crawl(ListSpider, QUICK, start_urls=urls)
-    assert len(ours.items) == len(stock.items) == 40
-    assert len(ours.failures) == len(stock.failures) == 20
-    assert ours.stats["retry/count"] == stock.stats["retry/count"] == 20
+    assert len(ours.items) == len(stock.items) == 20
+    assert len(ours.failures) == len(stock.failures) == 10
+    assert ours.stats["retry/count"] == stock.stats["retry/count"] == 10
     assert "mandelbot/pause/count" not in ours.stats
 
 

@@ -14,6 +14,8 @@ from webs import Closed, site
 from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot.scheduling import parking as schedulers
 
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
 
 class OneQueue(BaseScheduler):
     """A single queue for all sites, kept over runs as a remote one is."""
@@ -175,7 +177,6 @@ async def test_what_a_scheduler_without_a_length_holds_counts(webs):
 
 
 @ensureDeferred
-@pytest.mark.usefixtures("loop_is_turned")
 async def test_around_scrapys_own_each_request_is_counted_once(webs, tmp_path):
     """Over a refusal, a run that ends early, and one that resumes its requests."""
     web = site(webs, 5)

@@ -221,7 +221,7 @@ async def a_kind_that_the_project_names(given):
 @ends_with("INCOMPLETE: … No site answered at the end: is the network up?", "lost")
 async def network_down(given):
     known, new = known_and_new(given.webs, 3, 3)
-    settings = {**CUT_OFF, "MANDELBOT_PAUSE_OPTIONS": {"total": 600}}
+    settings = {**CUT_OFF, "MANDELBOT_PAUSE_OPTIONS": {"total": 120}}
     return await crawl(MeetsSpider, settings, known=known, new=new, lasts=FOR_EVER)
 
 

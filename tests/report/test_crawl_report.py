@@ -239,7 +239,7 @@ def test_unknown_times_are_null_in_json():
     ("sites", "most_bytes"),
     [
         (1_000, 1_500_000),
-        pytest.param(5_000, 3_000_000, marks=pytest.mark.slow),
+        pytest.param(5_000, 3_000_000, marks=pytest.mark.thorough),
     ],
 )
 def test_a_page_of_many_sites_is_not_large(sites, most_bytes):

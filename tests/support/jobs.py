@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -23,8 +19,12 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
-LONGEST = 60  # seconds that a run may take
 SPIDER = """
+import os
+import signal
+import time
+from pathlib import Path
+
 import scrapy
 
 class Spider(scrapy.Spider):
@@ -39,9 +39,12 @@ class Spider(scrapy.Spider):
         yield {"url": response.url}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link, self.parse)
-
+"""
+INTERRUPTED = """
     def site_paused(self, site, until, reason):
-        print("PAUSED", flush=True)
+        if not Path("interrupted").exists():
+            Path("interrupted").write_text(str(time.monotonic()))
+            os.kill(os.getpid(), signal.{signal})
 """
 
 
@@ -56,17 +59,18 @@ class Job:
         self,
         start_urls: list[str],
         *settings: str,
-        interrupt_at: str | None = None,
-        interrupt_by: signal.Signals = signal.SIGINT,
+        paused: str = "",
         spider: str = SPIDER,
     ) -> Deferred[tuple[str, float]]:
-        """Run the spider to its end, or send it a signal when it prints a line.
+        """Run the spider to its end.
+
+        Args:
+            paused: the name of a signal that the process gets when a site is paused.
 
         Returns:
             Its log, and the seconds that it took to end after the interrupt.
         """
-        interrupt = interrupt_at, interrupt_by
-        return deferToThread(self._run, start_urls, settings, interrupt, spider)
+        return deferToThread(self._run, start_urls, settings, paused, spider)
 
     def items(self) -> Counter[str]:
         """Return how many items all runs have made of each URL."""
@@ -81,36 +85,17 @@ class Job:
         finally:
             store.close()
 
-    def _run(self, start_urls, settings, interrupt, spider) -> tuple[str, float]:
-        interrupt_at, interrupt_by = interrupt
+    def _run(self, start_urls, settings, paused, spider) -> tuple[str, float]:
+        if paused:
+            spider += INTERRUPTED.format(signal=paused)
         (self._folder / "spider.py").write_text(
             f"{spider}\n    start_urls = {start_urls}\n"
         )
         command = ["scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
         for setting in ("JOBDIR=job", *settings):
             command += ["-s", setting]
-        if interrupt_at is None:
-            return self._forked.program(self._folder, *command).stderr.decode(), 0.0
-        command = [sys.executable, "-m", *command]
-        interrupted = 0.0
-        log = self._folder / "log.txt"
-        with (
-            log.open("w") as file,
-            subprocess.Popen(
-                command,
-                cwd=self._folder,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-            ) as child,
-        ):
-            watchdog = threading.Timer(LONGEST, child.kill)
-            watchdog.start()
-            for line in child.stdout:
-                if line.strip() == interrupt_at:
-                    child.send_signal(interrupt_by)
-                    interrupted = time.monotonic()
-                    break
-            child.communicate()
-            watchdog.cancel()
-        return log.read_text(), time.monotonic() - interrupted
+        log = self._forked.program(self._folder, *command).stderr.decode()
+        if not paused:
+            return log, 0.0
+        interrupted_at = float((self._folder / "interrupted").read_text())
+        return log, time.monotonic() - interrupted_at

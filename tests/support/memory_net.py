@@ -313,7 +313,7 @@ class End:
         ):
             self._producer_waits = False
             self._producer.resumeProducing()
-        elif self.disconnecting and self._producer is None and self.connected:
+        elif self.disconnecting and self.connected:
             self._end(ConnectionDone(), ConnectionDone())
 
     def receive(self, piece: bytes) -> None:

@@ -33,7 +33,7 @@ BODIES = [
         for text, _, _ in WRONG
     ),
 ]
-EVERY = 96
+EVERY = 130
 
 
 def large(text: str, encoding: str) -> bytes:

@@ -32,16 +32,19 @@ class Command:
         """Run ``mandelbot`` in a folder, and wait for it.
 
         `most_written` is how many octets a file may have, as on a disk that is full.
-        Such a run, and one with an environment, has a process of its own; the others
-        call :func:`mandelbot.cli.verbs.main` in this one, which takes a tenth of the
-        time.
+        Such a run, and one with an environment that the interpreter itself reads, has a
+        process of its own; the others call :func:`mandelbot.cli.verbs.main` in this
+        one, which takes a tenth of the time.
         """
         words = [str(argument) for argument in arguments]
-        if most_written is not None or environ:
+        is_for_python = any(name.startswith(("PYTHON", "LC_")) for name in environ)
+        if most_written is not None or is_for_python:
             return self.process(folder, words, stdin, most_written, environ)
         streams = (Stream(stdin), Stream(), Stream())
         with pytest.MonkeyPatch.context() as patched:
             patched.chdir(folder)
+            for name, value in environ.items():
+                patched.setenv(name, value)
             for name, stream in zip(
                 ("stdin", "stdout", "stderr"), streams, strict=True
             ):

@@ -81,14 +81,18 @@ def unexplained(body: bytes, *, max_decisions: int = 20_000) -> Iterator[Unexpla
         return
     questions = Questions([standard, readings["google"]], len(body), max_decisions)
     for agent, targets in questions.asked():
-        asked = [target for target in targets if target != ROBOTS_TXT]
-        for name, robots in silent.items():
-            escapes = DIALECTS[name].escapes
-            for target in asked:
-                if escapes == "google" and ("%" in target or not target.isascii()):
-                    continue
+        asked = []
+        for target in targets:
+            if target != ROBOTS_TXT:
                 url = SITE + target
-                if standard.allowed(url, agent) == robots.allowed(url, agent):
+                is_plain = "%" not in target and target.isascii()
+                asked.append((url, is_plain, standard.allowed(url, agent)))
+        for name, robots in silent.items():
+            compares_as_written = DIALECTS[name].escapes == "google"
+            for url, is_plain, allowed in asked:
+                if compares_as_written and not is_plain:
+                    continue
+                if robots.allowed(url, agent) == allowed:
                     continue
                 rules = (
                     standard.verdict(url, agent).rule,

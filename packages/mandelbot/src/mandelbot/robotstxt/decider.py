@@ -47,6 +47,7 @@ class Decider:
         "_rules",
         "_selection",
         "_steps",
+        "_wildcards",
         "index",
         "listed",
     )
@@ -61,6 +62,8 @@ class Decider:
         self._selection: GroupMatch | None = None
         self._steps: Iterator[object] | None = None
         self._explaining: Iterator[object] | None = None
+        # in the robot's groups, at most; None: not counted yet
+        self._wildcards: int | None = None
         self.listed: RuleList | None = None
         self.index: Index | None = None
 
@@ -128,17 +131,23 @@ class Decider:
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
         if self.index is None:
-            text = searchable(self._body)
-            has_globs = self._grammar.dialect.patterns == "globs"
-            wildcards = sum(  # at most
-                (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
-                for start, end, _ in (self._selection or self.selection).spans
-            )
-            from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
+            if self._wildcards is None:
+                self._wildcards = self._count_wildcards()
+            if self._wildcards:
+                from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
 
-            if wildcards and may_cost_too_much(wildcards, target):
-                any(self._index_steps(origin))  # all of them
+                if may_cost_too_much(self._wildcards, target):
+                    any(self._index_steps(origin))  # all of them
         return self.index is not None and self.index.is_too_costly(target)
+
+    def _count_wildcards(self) -> int:
+        """Count those in the robot's groups; of globs, as many as there may be."""
+        text = searchable(self._body)
+        has_globs = self._grammar.dialect.patterns == "globs"
+        return sum(
+            (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
+            for start, end, _ in (self._selection or self.selection).spans
+        )
 
     def verdict(self, url: str) -> Verdict:
         """Like :meth:`allowed`, with the rule that decided, and its group."""

@@ -149,6 +149,7 @@ class Record:
     @classmethod
     def read(cls, body: bytes, dialect: Dialect) -> Iterator[Record]:
         """Yield the lines of a body that `Grammar.clean` returned."""
+        meant: dict[str, str] = {}  # a file names few fields, again and again
         for number, octets in enumerate(body.splitlines(), start=1):
             if not octets:
                 yield cls(number, "", "", "", "", None)
@@ -156,7 +157,11 @@ class Record:
             line = octets.decode("latin-1")
             text, comment = _cut_comment(line, dialect)
             name, value = _split(text.strip(WHITE_SPACE), dialect)
-            field = _meant(name.lower(), dialect)
+            lower = name.lower()
+            field = meant.get(lower, "")
+            if not field:
+                field = _meant(lower, dialect)
+                meant[lower] = field
             said = decode(value)
             yield cls(
                 number,

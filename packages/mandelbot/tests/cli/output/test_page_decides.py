@@ -56,6 +56,29 @@ DOCUMENTS = (
     "decided",
 )
 OF_FINDINGS = ("findings", "findings_elsewhere")
+LONG_DOCUMENTS = {"google", "extended2", "decided"}
+"""What Node decides alike, Chromium does each night; the other documents say that its
+scripts run there.
+"""
+
+
+def in_each(document):
+    """Decide a document's cases in Node, and in Chromium."""
+    at_night = [pytest.mark.thorough] * (document in LONG_DOCUMENTS)
+    return [
+        ("node", document),
+        pytest.param("browser", document, marks=[pytest.mark.slow, *at_night]),
+    ]
+
+
+IN_CHROMIUM_AT_NIGHT = pytest.mark.parametrize(
+    "javascript",
+    [
+        "node",
+        pytest.param("browser", marks=[pytest.mark.slow, pytest.mark.thorough]),
+    ],
+    indirect=True,
+)
 
 
 @cache
@@ -148,7 +171,12 @@ def compare(decide, questions):
         assert answer == right, (question[0].dialect.name, question[0].body[:2000])
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize(
+    ("javascript", "document"),
+    [one for document in DOCUMENTS for one in in_each(document)],
+    indirect=["javascript"],
+    scope="session",
+)
 def test_the_documents_cases_are_decided_alike(decide, document):
     """Every URL of every case and every rule of its file, in every dialect."""
     cases = import_module(f"cases.{document}").CASES
@@ -389,6 +417,7 @@ def test_long_patterns_are_not_slow(decide):
     assert decide(questions) == expected(questions)
 
 
+@IN_CHROMIUM_AT_NIGHT
 @needs_corpus
 @one_in(5)
 def test_google_the_page_decides_as_googles_parser(decide, one_in):
@@ -404,6 +433,7 @@ def test_google_the_page_decides_as_googles_parser(decide, one_in):
     assert compared == 20_327 if one_in == 1 else compared > 20_327 / 2 / one_in
 
 
+@IN_CHROMIUM_AT_NIGHT
 @needs_corpus
 @one_in(25, nightly=5)
 @pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"google"}))

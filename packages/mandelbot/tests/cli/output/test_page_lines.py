@@ -44,14 +44,14 @@ def test_changes_are_ranges():
 
 
 def test_a_page_of_many_groups_is_not_large(page):
-    """2,000 groups: less than 750 KB, where the file has a quarter of that."""
+    """1,000 groups: less than 400 KB, where the file has a quarter of that."""
     body = b"".join(
         b"User-agent: examplebot-%d\nDisallow: /private/%d/\nDisallow: /search/%d?q=\n"
         b"Allow: /private/%d/open\n\n" % (n, n, n, n)
-        for n in range(2_000)
+        for n in range(1_000)
     )
-    assert len(body) > 170_000
-    assert len(page(body)) < 750_000
+    assert len(body) > 85_000
+    assert len(page(body)) < 400_000
 
 
 def test_the_title_is_the_site_or_the_files_name():
