@@ -122,6 +122,8 @@ class SiteAndQueue:
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
+        if not self._aside:
+            return
         sections = {one.path: one for one in self.site.faults.aside.values()}
         for path, urls in list(self._aside.items()):
             section = sections.get(path)
