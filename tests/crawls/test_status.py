@@ -153,7 +153,9 @@ async def test_the_log_says_what_is_waited_for_when_that_changes(webs):
     web.refuse = Closed(seconds=100, after=5, retry_after="100", robots_too=False)
 
     result = await crawl(
-        LinksSpider, {"LOGSTATS_INTERVAL": 10}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {"LOGSTATS_INTERVAL": 10, "EXTENSIONS": {}},
+        start_urls=[web.url + "/"],
     )
 
     (line,) = result.logged("1 site paused, ")

@@ -45,6 +45,13 @@ SETTINGS = {
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
 }
 
+NOT_LOGGED = {
+    "STATS_DUMP": False,
+    # a line for each minute, also for those that a turned clock jumps over
+    "EXTENSIONS": {"scrapy.extensions.logstats.LogStats": None},
+}
+"""What no test reads but those that set it."""
+
 
 class OwnDupeFilter(RFPDupeFilter):
     """A project's own: with it a job has Scrapy's form."""
@@ -175,7 +182,7 @@ async def crawl(
 
     ``before`` is called with the crawler before the crawl starts.
     """
-    settings = {**SETTINGS, **(settings or {})}
+    settings = {**SETTINGS, **NOT_LOGGED, **(settings or {})}
     crawler = Crawler(spider, OwnSettings(settings))
     _CRAWLERS.add(crawler)
     items: list[Any] = []
