@@ -162,7 +162,7 @@ class LimitEstimator:
 
     def reading(self) -> Reading:
         """Return what the runs say together."""
-        values = self._values()
+        values = self.values()
         evidence = max(values)
         likely = [
             number for number, value in enumerate(values) if value > evidence - _LIKELY
@@ -208,17 +208,17 @@ class LimitEstimator:
                     above += 1.0
         return good_above, above, good, refused
 
-    def _values(self) -> list[float]:
+    def values(self) -> list[float]:
         """Return the G of each rate."""
         values = [0.0] * len(RATES)
         # slower rates are too slow for one of the runs, faster ones too fast for all
         first = max((run.first for run in self._runs), default=0)
         end = max((run.end for run in self._runs), default=0)
         for number in range(first, end):
-            values[number] = self._g(number)
+            values[number] = self.value(number)
         return values
 
-    def _g(self, number: int) -> float:
+    def value(self, number: int) -> float:
         """Return how much better than chance this rate's bucket explains refusals."""
         buckets = self._buckets(number)
         seconds = _peak(buckets) / RATES[number]

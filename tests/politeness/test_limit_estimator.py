@@ -77,9 +77,9 @@ def test_rates_that_are_left_out_are_no_limit(rate):
     """Each rate has the value that it would have if all were computed."""
     ladder = LimitEstimator()
     read_limit(ladder, rate, 5, 0)
-    values = ladder._values()
+    values = ladder.values()
     assert 0.0 in values
-    assert values == [ladder._g(number) for number in range(len(RATES))]
+    assert values == [ladder.value(number) for number in range(len(RATES))]
 
 
 def test_a_bucket_that_ran_empty_stays_empty():

@@ -130,24 +130,24 @@ class Decider:
 
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
-        if self.index is None:
-            if self._wildcards is None:
-                self._wildcards = self._count_wildcards()
-            if self._wildcards:
-                from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
+        wildcards = self._most_wildcards() if self.index is None else 0
+        if wildcards:
+            from mandelbot.robotstxt.index import may_cost_too_much  # noqa: PLC0415
 
-                if may_cost_too_much(self._wildcards, target):
-                    any(self._index_steps(origin))  # all of them
+            if may_cost_too_much(wildcards, target):
+                any(self._index_steps(origin))  # all of them
         return self.index is not None and self.index.is_too_costly(target)
 
-    def _count_wildcards(self) -> int:
-        """Count those in the robot's groups; of globs, as many as there may be."""
-        text = searchable(self._body)
-        has_globs = self._grammar.dialect.patterns == "globs"
-        return sum(
-            (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
-            for start, end, _ in (self._selection or self.selection).spans
-        )
+    def _most_wildcards(self) -> int:
+        """Return how many the robot's groups have; of globs, how many they may have."""
+        if self._wildcards is None:
+            text = searchable(self._body)
+            has_globs = self._grammar.dialect.patterns == "globs"
+            self._wildcards = sum(
+                (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
+                for start, end, _ in (self._selection or self.selection).spans
+            )
+        return self._wildcards
 
     def verdict(self, url: str) -> Verdict:
         """Like :meth:`allowed`, with the rule that decided, and its group."""
