@@ -128,8 +128,12 @@ class LazySpider(scrapy.Spider):
 async def test_a_worker_reads_no_more_of_start_while_enough_waits_for_it(
     webs, settings
 ):
-    """It has a batch of requests at a time, and reads while the next one is claimed."""
-    web = site(webs, 2_000, delay=0.1)
+    """It has a batch of requests at a time, and reads while the next one is claimed.
+
+    A batch is claimed as the last eight requests of another begin: half a second, in
+    which Redis answers on a loaded machine, too.
+    """
+    web = site(webs, 2_000, delay=0.5)
     urls = [f"{web.url}/page/{number}" for number in range(2_000)]
     spider = (await crawl(LazySpider, settings, urls=urls)).spider
     read = spider.taken_by_page[79] - spider.taken_by_page[19]
