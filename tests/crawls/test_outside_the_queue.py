@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.task import deferLater
@@ -155,6 +156,39 @@ async def test_an_inline_request_waits_and_is_answered(webs):
         {"url": web.url + "/file/0.bin", "status": 200, "body": b"content 0"}
     ]
     assert web.asked("/file/0.bin") == 2
+
+
+@ensureDeferred
+async def test_a_request_beside_the_queue_goes_by_no_rules_that_have_expired(webs):
+    """Three hours later the site forbids its files: its robots.txt is read anew."""
+    web = files_site(webs, 1)
+
+    class Spider(scrapy.Spider):
+        name = "late"
+        start_urls = [web.url + "/"]
+
+        async def parse(self, response):
+            from twisted.internet import reactor
+
+            url = response.urljoin("/file/0.bin")
+            request = scrapy.Request(url, callback=NO_CALLBACK)
+            file = await self.crawler.engine.download_async(request)
+            yield {"url": file.url, "status": file.status}
+            web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /file/\n")
+            later = deferLater(reactor, 10_800, lambda: None)
+            await maybe_deferred_to_future(later)
+            try:
+                await self.crawler.engine.download_async(request.copy())
+            except IgnoreRequest as error:
+                yield {"url": url, "error": str(error)}
+
+    result = await crawl(Spider, {"MANDELBOT_CACHE": {"ttl": 7_200}})
+
+    first, second = result.items
+    assert first["status"] == 200
+    assert "robots.txt" in second["error"]
+    assert web.asked("/robots.txt") == 2
+    assert web.asked("/file/0.bin") == 1
 
 
 @ensureDeferred
