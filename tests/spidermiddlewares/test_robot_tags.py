@@ -11,7 +11,27 @@ from scrapy.exceptions import NotConfigured
 from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 
-from scrapy_mandelbot.spidermiddlewares.robot_tags import RobotTagsMiddleware
+from scrapy_mandelbot.spidermiddlewares.robot_tags import (
+    ObeyingRobotTagsMiddleware,
+    RobotTagsMiddleware,
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, RobotTagsMiddleware),
+        ({"MANDELBOT_ROBOT_TAGS": "annotate"}, RobotTagsMiddleware),
+        ({"MANDELBOT_ROBOT_TAGS": "obey"}, ObeyingRobotTagsMiddleware),
+        ({"MANDELBOT_NOFOLLOW_LINKS": True}, ObeyingRobotTagsMiddleware),
+    ],
+)
+def test_requests_pass_a_middleware_only_where_a_setting_asks_for_it(
+    make_crawler, settings, kind
+):
+    """The one that reads tags alone does not see what callbacks yield."""
+    made = RobotTagsMiddleware.from_crawler(make_crawler(**settings))
+    assert type(made) is kind
 
 
 @ensureDeferred
