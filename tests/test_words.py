@@ -30,6 +30,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.package_source import statements
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "scrapy_mandelbot"
@@ -161,19 +162,9 @@ def line_around(text: str, match: re.Match[str]) -> str:
 
 
 def defined_names(file: str, text: str) -> list[tuple[str, int]]:
-    found = [(Path(file).stem, 1)]
-    blocks: list[ast.AST] = [ast.parse(text)]
-    # nothing is defined within an expression, of which most of a tree is made
-    for block in blocks:
-        inner = ast.iter_child_nodes(block)
-        blocks += [node for node in inner if isinstance(node, BLOCKS)]
-        if isinstance(block, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            found.append((block.name, block.lineno))
-    return found
-
-
-BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
-"""What statements may stand in."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in statements(ast.parse(text)) if isinstance(node, kinds)]
+    return [(Path(file).stem, 1), *((node.name, node.lineno) for node in nodes)]
 
 
 def room(file: str) -> str:
